@@ -221,7 +221,6 @@ def test_memory_is_the_least_of_machine_and_container(tmp_path):
     (tmp_path / "proc/self").mkdir(parents=True)
     for lines, file, known in (
         ("0::/a/b\n", "sys/fs/cgroup/a/memory.max", 10**6),
-        ("4:memory:/c\n", "sys/fs/cgroup/memory/c/memory.limit_in_bytes", 2 * 10**6),
         ("0::/x\n", "sys/fs/cgroup/x/memory.max", "max"),
     ):
         (tmp_path / "proc/self/cgroup").write_text(lines)

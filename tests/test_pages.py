@@ -13,7 +13,6 @@ import known
 import known_several
 from golden import page_lines, page_of, same
 from leftout.linalg.significance import Interval
-from leftout.report.sections import group_sections, sections
 
 FOUND = {"full": known.audit, "bare": known.bare, "several": known_several.audit}
 
@@ -79,28 +78,6 @@ def test_parts_below_zero():
 def test_without_parts_nothing_is_said_of_them():
     lines = page_lines(known.audit(trust=known.trust(parts=None)))
     assert not any("[key covariance] 0" in line for line in lines)
-
-
-def gists(data):
-    (group,) = group_sections(data)
-    return {section.name: section.gist for section in sections({**group, **data}, [])}
-
-
-def test_what_folded_sections_say_they_hold():
-    data = known.audit().to_dict()
-    trust = data["groups"][0]["trust"]
-    untested = trust | {"verdict": None, "verdict_name": None, "held_out": None}
-    nothing = {"harm": None, "named": {"groups": []}, "known": None}
-    other = gists(data | nothing | {"trust": untested})
-    assert [other[name] for name in ("harm", "names", "real")] == [
-        "How far the prediction that is there errs on either side",
-        "None was found.",
-        "Too few surrogate tables to say.",
-    ]
-    assert "known" not in other
-    assert gists(data | {"trust": trust | {"held_out": None}})["real"] == (
-        "A distinct group (40% of the loss); copula surrogates: p = 0.025"
-    )
 
 
 @pytest.mark.parametrize("which", FOUND)

@@ -13,13 +13,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import (
-    AbstractContextManager,
-    ContextDecorator,
-    contextmanager,
-    nullcontext,
-    suppress,
-)
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar, copy_context
 from functools import cached_property
 from pathlib import Path
@@ -187,18 +181,18 @@ def collected_warnings() -> Iterator[list[str]]:
         _NOTES.reset(token)
 
 
-class clean_interrupts(ContextDecorator):  # named like one_thread, since it is used like it
+@contextmanager
+def clean_interrupts() -> Iterator[None]:
     """Let Ctrl-C be a KeyboardInterrupt, also when it comes while a kernel is running.
 
     Numba then finds the interrupt after the kernel has returned, and reports a SystemError.
     """
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+    try:
+        yield
+    except SystemError as error:
         if interrupted(error):
             raise KeyboardInterrupt from None
+        raise
 
 
 def interrupted(error: BaseException | None) -> bool:
@@ -214,19 +208,17 @@ def available_memory(root: str = "/") -> int:
 
 
 def _there_is(root: Path) -> int:
+    """Bytes of the machine, or of the control group (version 2) that this process runs in."""
     known = [4 * 10**9]
     with suppress(AttributeError, ValueError, OSError):  # another system
         known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     with suppress(OSError):
-        for line in (root / "proc/self/cgroup").read_text().splitlines():
-            _, what, inside = line.split(":", 2)
-            if what in ("", "memory"):  # the second and the first version
-                base = root / "sys/fs/cgroup" / what
-                file = "memory.limit_in_bytes" if what else "memory.max"
-                folder = base / inside.strip("/")
-                for each in (folder, *folder.parents[: len(folder.parts) - len(base.parts)]):
-                    with suppress(OSError, ValueError):  # not there, or "max"
-                        known.append(int((each / file).read_text()))
+        base = root / "sys/fs/cgroup"
+        inside = (root / "proc/self/cgroup").read_text().rpartition("0::/")[2].strip()
+        folder = base / inside
+        for each in (folder, *folder.parents[: len(folder.parts) - len(base.parts)]):
+            with suppress(OSError, ValueError):  # not there, or "max"
+                known.append(int((each / "memory.max").read_text()))
     return min(known)
 
 

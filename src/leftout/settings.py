@@ -340,7 +340,7 @@ EXECUTION = {
     "memory": Setting(
         "what a table may take to be read whole, and each worker that is started", "--memory",
         "2GB"),
-    "state": Setting("a folder from which a stopped audit of a table in parts goes on"),
+    "resume": Setting("go on where a stopped audit of a table in parts was", default=False),
     "n_jobs": Setting(
         "threads; -1 for all cores. Results do not depend on it", "--jobs", "-1",
         takes=range(-1, 1025), usual="-1"),

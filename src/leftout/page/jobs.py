@@ -6,17 +6,14 @@ Looking at a table does not wait for audits.
 from __future__ import annotations
 
 import asyncio
-import errno
 import json
 import os
-import secrets
 import shutil
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from traceback import format_exception
 from typing import Any, NamedTuple
 
 from leftout.errors import InputError
@@ -44,25 +41,14 @@ _REFUSED, _ERROR = 2, "Error: "
 # Bytes of a line that a process tells, and of what it says when it fails.
 _LINE_BYTES, _TAIL_BYTES = 1 << 22, 1 << 14
 _STDERR_FILE = "said.txt"
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-def is_full(error: BaseException) -> bool:
-    """Whether the disk takes no more."""
-    return isinstance(error, OSError) and error.errno in _FULL
 
 
 def describe_error(what: str, error: BaseException) -> str:
-    """A sentence on what nobody expected; unless the disk is full, details are in the log alone."""
-    if isinstance(error, OSError) and is_full(error):
-        return f"The disk takes no more ({error.strerror}). Make room on it, and try again."
-    return _logged(what, "".join(format_exception(error)))
-
-
-def _logged(what: str, details: str) -> str:
-    reference = secrets.token_hex(4)
-    LOG.error("reference %s: %s: %s", reference, what, details)
-    return f"It is a mistake of ours: the log has the details under the reference {reference}."
+    """A sentence on what nobody expected; the log has the details."""
+    LOG.error(what, exc_info=error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"The system says: {error.strerror}. If the disk is full, make room and try again."
+    return "It is a mistake of ours: server.log in the data folder has the details."
 
 
 class Progress(NamedTuple):
@@ -215,7 +201,7 @@ class Jobs:
                 f"The process for {what} was ended from outside (signal {-code}): by somebody, or "
                 "by the system for want of memory. Nothing else is lost."
             )
-        return FAILED, f"{what.capitalize()} failed. {_logged(what, said)}"
+        return FAILED, f"{what.capitalize()} failed. {describe_error(what, RuntimeError(said))}"
 
     def _hear(self, entry: Entry, told: dict[str, Any]) -> None:
         event = told.pop("event", None)

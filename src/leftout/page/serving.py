@@ -23,10 +23,10 @@ from starlette.responses import HTMLResponse, Response
 
 from leftout.errors import InputError
 from leftout.files import write_whole
-from leftout.page.jobs import Jobs, describe_error, is_full
+from leftout.page.jobs import Jobs, describe_error
 from leftout.page.rendering import rendered
 from leftout.page.security import HEADERS, Gate
-from leftout.page.store import LOG, Store
+from leftout.page.store import Store
 from leftout.page.uploads import Limits
 from leftout.page.views import Views
 
@@ -58,8 +58,6 @@ def serve(
                 "another folder with --data."
             ) from error
         _log_to(folder / _LOG)
-        for path in store.unread:
-            LOG.warning("%s cannot be read as an audit, and is left as it is", path)
         tempfile.tempdir = str(folder)  # uploads on their way, too, are on that disk and private
         token = secrets.token_urlsafe(24)
         host = f"leftout-{secrets.token_hex(8)}.localhost:{port}"
@@ -109,9 +107,9 @@ def application(store: Store, limits: Limits, host: str, token: str) -> Starlett
 
 
 def _mistake(request: Request, error: Exception) -> Response:
-    """What nobody expected is told in a sentence with a reference, and the log has the rest."""
+    """What nobody expected is told in a sentence, and the log has the rest."""
     sentence = describe_error(f"{request.method} {request.url.path!r}", error)
-    return _problem(f"Something went wrong. {sentence}", 507 if is_full(error) else 500)
+    return _problem(f"Something went wrong. {sentence}", 500)
 
 
 def _missing(request: Request, error: Exception) -> Response:

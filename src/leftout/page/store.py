@@ -78,7 +78,7 @@ class Store:
     """The folder with all audits; one server at a time has it.
 
     What was under way when a server stopped is told as interrupted. Folders that cannot be read as
-    an audit (``unread``) are left as they are.
+    an audit are left as they are.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -91,7 +91,6 @@ class Store:
             )
         self.lock = _locked(folder / _LOCK)
         self.entries: dict[str, Entry] = {}
-        self.unread: list[Path] = []
         for path in sorted(folder.iterdir()):
             if _HIDDEN.fullmatch(path.name):
                 shutil.rmtree(path, ignore_errors=True)
@@ -104,7 +103,7 @@ class Store:
             if entry.id != path.name:
                 raise ValueError("it says that it is another")
         except (OSError, ValueError, TypeError):
-            self.unread.append(path)
+            LOG.warning("%s cannot be read as an audit, and is left as it is", path)
             return
         self.entries[entry.id] = entry
         self.interrupt(entry)
