@@ -222,7 +222,7 @@ def p_values():
             X, table = make(seed)
             X = np.asarray(X, dtype=float)
             found = named_groups(X, table, n_components=3, folds=2, top=6)
-            work = SubgroupNullTest.of(X, found, None)
+            work = SubgroupNullTest.of(X, found)
             rng = np.random.default_rng(10_000 + seed)
             told = work.explained(SURROGATES[kind].of(X), 19, rng, 2, Steps(19, None))
             alarms += told.p_values.min() <= 0.05

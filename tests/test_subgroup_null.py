@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import naive
 import test_subgroups
-from leftout import TableEncoder, known_groups, named_groups
+from leftout import TableEncoder, named_groups
 from leftout.checks import generator
 from leftout.data.columns import columns_of
 from leftout.evidence.subgroup_null import (
@@ -65,104 +65,80 @@ def test_values_too_rare_for_a_condition_are_one_bin():
 
 
 @pytest.fixture(scope="module")
-def both():
-    """A table with a name and a known group, and the same with their whys."""
-    rng = np.random.default_rng(5)
+def found():
+    """A table, and its subgroups with what surrogates explain of them."""
     table, X = test_subgroups.mixed(5, 300)
-    sex = np.where(rng.random(300) < 0.5, "f", "m")
     named = named_groups(X, table, n_components=3, top=4, folds=2)
-    known = known_groups(X, {"sex": sex, "own": table["own"]}, n_components=3, permutations=19)
-    return table, X, sex, subgroup_null_test(X, named, known, tables=5, random_state=3, n_jobs=2)
+    return table, X, subgroup_null_test(X, named, tables=5, random_state=3, n_jobs=2)
 
 
-def drawn(X, extra, kind, tables=5, seed=3):
-    """The comparison tables that a seed stands for, one after the other."""
+def drawn(X, kind, tables=5, seed=3):
+    """The surrogate tables that a seed stands for, one after the other."""
     rngs = dict(zip(("gaussian", "copula"), generator(seed).spawn(2), strict=True))
-    law = SURROGATES[kind].of(np.hstack([X, extra]))
+    law = SURROGATES[kind].of(X)
     return [law.draw(each) for each in rngs[kind].spawn(tables)]
 
 
-def test_parts_are_what_comparison_tables_lose(both):
-    """A known group is the rows with the highest values of what is known, in each table."""
-    table, X, sex, (_, known) = both
-    extra = np.column_stack([sex == "f", sex == "m", table["own"] == "no", table["own"] == "yes"])
-    n = X.shape[1]
-    group = next(g for g in known.groups if g.text == "sex = m and own = yes")
-    means = {}
+def test_parts_are_what_surrogate_tables_lose(found):
+    """A subgroup is where its conditions hold, which in each table are matched by rank."""
+    _, X, named = found
+    group, means = named[0], {}
     for kind in ("gaussian", "copula"):
         gaps = []
-        for Y in drawn(X, extra.astype(float), kind):
-            rows = np.ones(300, dtype=bool)
-            for place in (1, 3):
-                order = np.argsort(Y[:, n + place], kind="stable")
-                held = np.zeros(300, dtype=bool)
-                held[order[300 - int(extra[:, place].sum()) :]] = True
-                rows &= held
-            gaps.append(naive.signed_disparity(Y[:, :n], rows.astype(int), 3))
+        for Y in drawn(X, kind):
+            columns = [
+                replace(binned, codes=RankMatch.of(binned, X).within(Y)) for binned in named.columns
+            ]
+            rows = np.logical_and.reduce([columns[c].mask(place) for c, place in group.key])
+            gaps.append(naive.signed_disparity(Y, rows.astype(int), 3))
         means[kind] = np.mean(gaps)
     assert group.why.covariance == pytest.approx(means["gaussian"], rel=1e-8)
     assert group.why.covariance + group.why.values == pytest.approx(means["copula"], rel=1e-8)
 
 
-def test_parts_add_up_to_the_difference(both):
-    *_, (named, known) = both
-    groups = [*named.groups, *known.measured]
-    assert groups and all(group.why.tables == 5 for group in groups)
-    for group in groups:
+def test_parts_add_up_to_the_difference(found):
+    *_, named = found
+    assert named.groups and all(group.why.tables == 5 for group in named)
+    for group in named:
         assert group.why.total == pytest.approx(group.loss - group.rest_loss, rel=1e-9)
         assert 1 / 6 <= group.why.p_gaussian <= 1.0 and 1 / 6 <= group.why.p_values <= 1.0
 
 
-def test_threads_change_nothing(both):
-    table, X, sex, (named, known) = both
-    plain = [replace(g, why=None) for g in named.groups]
-    again, _ = subgroup_null_test(
-        X, replace(named, groups=plain), known, tables=5, random_state=3, n_jobs=1
-    )
+def test_threads_change_nothing(found):
+    _, X, named = found
+    plain = replace(named, groups=[replace(g, why=None) for g in named.groups])
+    again = subgroup_null_test(X, plain, tables=5, random_state=3, n_jobs=1)
     assert [g.why for g in again] == [g.why for g in named]
 
 
 def test_a_name_with_directions_of_its_own_goes_beyond_both():
     table, _ = test_subgroups.planted(1, 0.1, m=600)
     X = TableEncoder().fit_transform(table)
-    named, known = subgroup_null_test(X, named_groups(X, table, top=3, folds=2), None, n_jobs=2)
+    named = subgroup_null_test(X, named_groups(X, table, top=3, folds=2), n_jobs=2)
     why = named[0].why
-    assert named[0].condition == "kind = rare and town = small" and known is None
+    assert named[0].condition == "kind = rare and town = small"
     assert (why.p_gaussian, why.p_values) == (0.05, 0.05) and why.own > 0.5 * why.total
     assert why.beyond_covariance and why.beyond_values
 
 
-def test_some_rows_stand_for_all(both):
-    table, X, _, (named, _) = both
-    rows = np.arange(0, 300, 2)
-    part, _ = subgroup_null_test(X, named, None, rows=rows, tables=2)
+def test_some_rows_stand_for_all(found):
+    _, X, named = found
+    part = subgroup_null_test(X, named, rows=np.arange(0, 300, 2), tables=2)
     assert [g.size for g in part] == [g.size for g in named]  # of all rows
     assert part[0].why.total == pytest.approx(named[0].loss - named[0].rest_loss)
 
 
-def test_known_groups_alone_are_weighed_as_beside_names(both):
-    """Their comparison tables are the same, whether names are looked for in them or not."""
-    _, X, _, (_, known) = both
-    nobody, alone = subgroup_null_test(X, None, known, tables=5, random_state=3, n_jobs=1)
-    assert nobody is None
-    for one, other in zip(alone.measured, known.measured, strict=True):
-        assert one.why.covariance == pytest.approx(other.why.covariance, rel=1e-9)
-        assert one.why.p_values == other.why.p_values
-
-
-def test_without_tables_nothing_is_said(both):
-    table, X, _, (named, known) = both
-    plain = replace(named, groups=[replace(g, why=None) for g in named.groups])
-    same, also = subgroup_null_test(X, plain, None, tables=0)
-    assert same is plain and also is None and same[0].why is None
+def test_without_tables_nothing_is_said(found):
+    _, X, named = found
+    assert subgroup_null_test(X, named, tables=0) is named
 
 
 def test_figures_stops_only_where_no_group_is_beyond(monkeypatch):
     """The first tables are those that all would begin with, and stopping never says yes."""
     table, _ = test_subgroups.mixed(7, 200)
     X = TableEncoder().fit_transform(table)
-    work = SubgroupNullTest.of(X, named_groups(X, table, n_components=3, top=3, folds=2), None)
-    law = SURROGATES["copula"].of(work.whole)
+    work = SubgroupNullTest.of(X, named_groups(X, table, n_components=3, top=3, folds=2))
+    law = SURROGATES["copula"].of(work.X)
 
     def told(tables=19):
         steps = Steps(19, None)

@@ -62,20 +62,19 @@ def named_and_known(
             progress=report,
         )
     known = _of_known_columns(found, intake, settings, n_jobs, report)
-    if wide or settings.preset is not None:
-        return named, known
-    return subgroup_null_test(
-        intake.X,
-        named,
-        known,
-        representation=found.representation,
-        rows=rows,
-        repeats=find_repeats(intake.X[rows]),
-        tables=min(settings.n_surrogates, TABLES),
-        random_state=settings.random_state,
-        n_jobs=n_jobs,
-        progress=report,
-    )
+    if named is not None and not wide:
+        named = subgroup_null_test(
+            intake.X,
+            named,
+            representation=found.representation,
+            rows=rows,
+            repeats=find_repeats(intake.X[rows]),
+            tables=min(settings.n_surrogates, TABLES),
+            random_state=settings.random_state,
+            n_jobs=n_jobs,
+            progress=report,
+        )
+    return named, known
 
 
 def _of_known_columns(

@@ -34,14 +34,13 @@ from leftout.data.binning import BinnedColumn
 from leftout.data.conditions import Mask
 from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.surrogates import Surrogate, law_of
-from leftout.groups.known_result import KnownGroups
 from leftout.groups.left_out import LossDecomposition
 from leftout.groups.problem_setup import Rows, build_problem
 from leftout.groups.sizes import smallest_named
 from leftout.groups.subgroup_search import Key, SubgroupQuery, SubgroupSearch
 from leftout.groups.subgroups import NamedGroups
 from leftout.linalg.losses import Array
-from leftout.linalg.significance import corrected_p_values, p_value, standardised
+from leftout.linalg.significance import p_value, standardised
 from leftout.running import Report, Steps, collected_warnings, imap_ordered, one_thread
 
 # Surrogate tables of each kind: as many as a p-value of 0.05 takes.
@@ -160,57 +159,36 @@ class Explained(NamedTuple):
 
 @dataclass(frozen=True)
 class SubgroupNullTest:
-    """Groups to look for in surrogate tables: subgroups first, then known ones."""
+    """Subgroups to look for in surrogate tables."""
 
-    whole: Array  # features, and what is known of the rows and was not searched: 0 or 1
-    n_features: int
+    X: Array
     n_components: int
     representation: Any  # None: the PCA of each table
     columns: list[BinnedColumn]  # of these rows
     by_rank: list[RankMatch]  # how their bins are told from features
-    known_by_rank: list[Matched]  # how what is known is told from its own columns
     named: list[Key]
-    known: list[list[int]]  # which of these hold for each known group
     query: SubgroupQuery
 
     @classmethod
     def of(
         cls,
         X: Array,
-        named: NamedGroups | None,
-        known: KnownGroups | None,
+        named: NamedGroups,
         rows: NDArray[np.intp] | None = None,
         representation: Any = None,
     ) -> SubgroupNullTest:
         """What to look for, on some of the rows."""
         rows = np.arange(len(X)) if rows is None else rows
-        measured = [] if known is None else known.measured
-        # single columns' groups, that known groups are made of
-        single = dict.fromkeys(key for group in measured for key in group.labels.items())
-        parts = {key: place for place, key in enumerate(single)}
-        extra = np.zeros((len(rows), len(parts)))
-        for group in () if known is None else known.groups:
-            if len(group.labels) == 1 and (key := next(iter(group.labels.items()))) in parts:
-                extra[:, parts[key]] = group.mask[rows]
-        features, n = X[rows], X.shape[1]
-        whole = np.hstack([features, extra])
-        columns = [] if named is None else [binned.take(rows) for binned in named.columns]
-        d = next(found.n_components for found in (named, known) if found is not None)
+        features, d = X[rows], named.n_components
+        columns = [binned.take(rows) for binned in named.columns]
         return cls(
-            whole=whole,
-            n_features=n,
+            X=features,
             n_components=d,
             representation=representation,
             columns=columns,
             by_rank=[RankMatch.of(binned, features) for binned in columns],
-            known_by_rank=[Matched.of(whole, n + j, held > 0.5) for j, held in enumerate(extra.T)],
-            named=[] if named is None else [group.key for group in named.groups],
-            known=[[parts[key] for key in group.labels.items()] for group in measured],
-            query=SubgroupQuery(
-                smallest_named(None, len(rows), d),
-                0.5 if named is None else named.weight,
-                2 if named is None else named.depth,
-            ),
+            named=[group.key for group in named.groups],
+            query=SubgroupQuery(smallest_named(None, len(rows), d), named.weight, named.depth),
         )
 
     def explained(
@@ -238,7 +216,7 @@ class SubgroupNullTest:
     @cached_property
     def here(self) -> JudgedNames:
         """The table itself."""
-        return self._judged(self.whole, [binned.codes for binned in self.columns])
+        return self._judged(self.X, [binned.codes for binned in self.columns])
 
     @staticmethod
     def settled(p_values: Array, tables: int) -> bool:
@@ -247,34 +225,26 @@ class SubgroupNullTest:
 
     def _compared(self, every: list[JudgedNames]) -> Explained:
         """What all tables but the first explain of it."""
-        differences, n = np.stack([one.differences for one in every]), len(self.named)
-        of_known = corrected_p_values(differences[:, n:]) if self.known else np.empty(0)
-        p_values = np.concatenate([self._p_named(every), of_known])
-        return Explained(differences[1:].mean(axis=0), p_values)
+        differences = np.stack([one.differences for one in every])
+        return Explained(differences[1:].mean(axis=0), self._p_named(every))
 
     def _drawn(self, law: Surrogate, rng: np.random.Generator) -> JudgedNames:
         Y = law.draw(rng)
         return self._judged(Y, [match.within(Y) for match in self.by_rank])
 
-    def _judged(self, whole: Array, codes: list[NDArray[np.int32]]) -> JudgedNames:
-        Y = np.ascontiguousarray(whole[:, : self.n_features])
-        posed = build_problem(
-            Y, self.n_components, "excess", "global", 1, None, self.representation
-        )
-        rows = Rows.of(posed.problem)
+    def _judged(self, X: Array, codes: list[NDArray[np.int32]]) -> JudgedNames:
+        built = build_problem(
+            np.ascontiguousarray(X), self.n_components, "excess", "global", 1, None,
+            self.representation,
+        )  # fmt: skip
+        rows = Rows.of(built.problem)
         columns = [replace(c, codes=each) for c, each in zip(self.columns, codes, strict=True)]
         search = SubgroupSearch(rows, columns, self.query)
-        found = [line.subgroup for line in search.beam(_TOP)]
-        held = [matched.within(whole) for matched in self.known_by_rank]
-        masks = [search.mask(key) for key in self.named]
-        masks += [np.logical_and.reduce([held[place] for place in group]) for group in self.known]
-        differences = np.array([rows.difference(mask) for mask in masks])
-        qualities = {one.key: one.quality for one in found}
+        qualities = {line.subgroup.key: line.subgroup.quality for line in search.beam(_TOP)}
+        differences = np.array([rows.difference(search.mask(key)) for key in self.named])
         return JudgedNames(differences, list(qualities), search, qualities)
 
     def _p_named(self, every: list[JudgedNames]) -> Array:
-        if not self.named:
-            return np.empty(0)
         every_name = [*self.named, *(key for one in every for key in one.names)]
         places = {key: place for place, key in enumerate(dict.fromkeys(every_name))}
         z = standardised(np.array([[one.quality(key) for key in places] for one in every]))
@@ -290,8 +260,7 @@ class SubgroupNullTest:
 
 def subgroup_null_test(
     X: Array,
-    named: NamedGroups | None,
-    known: KnownGroups | None,
+    named: NamedGroups,
     *,
     representation: Any = None,
     rows: NDArray[np.intp] | None = None,
@@ -300,15 +269,14 @@ def subgroup_null_test(
     random_state: Any = 0,
     n_jobs: int | None = None,
     progress: Report | bool | None = None,
-) -> tuple[NamedGroups | None, KnownGroups | None]:
-    """What surrogate tables explain of the loss of each group, added to the groups.
+) -> NamedGroups:
+    """What surrogate tables explain of the loss of each subgroup, added to the subgroups.
 
     Parameters
     ----------
     X : array of shape (m, n)
         What was searched.
-    named : NamedGroups or None
-    known : KnownGroups or None
+    named : NamedGroups
     representation : fitted transformer or None
         What was given as shared; surrogate tables pass through the same.
     rows : array of int, optional
@@ -320,31 +288,25 @@ def subgroup_null_test(
     random_state, n_jobs, progress
         As everywhere.
     """
-    groups: list[Any] = [] if named is None else list(named.groups)
-    groups += [] if known is None else known.measured
-    if not groups or not tables:
-        return named, known
-    test = SubgroupNullTest.of(X, named, known, rows, representation)
+    if not named.groups or not tables:
+        return named
+    test = SubgroupNullTest.of(X, named, rows, representation)
     steps = Steps(2 * tables, progress)
     copies = None if repeats is None else repeats.copies
-    cloud, values = (
-        test.explained(law_of(kind, test.whole, copies), tables, each, n_jobs, steps)
+    gaussian, copula = (
+        test.explained(law_of(kind, test.X, copies), tables, each, n_jobs, steps)
         for kind, each in zip(("gaussian", "copula"), generator(random_state).spawn(2), strict=True)
     )
-    told = {}
-    for g, group in enumerate(groups):
-        at_cloud, at_values = float(cloud.differences[g]), float(values.differences[g])
+    groups = []
+    for g, group in enumerate(named.groups):
+        covariance, values = float(gaussian.differences[g]), float(copula.differences[g])
         why = LossDecomposition(
-            covariance=at_cloud,
-            values=at_values - at_cloud,
-            own=float(group.loss - group.rest_loss - at_values),
-            p_gaussian=float(cloud.p_values[g]),
-            p_values=float(values.p_values[g]),
+            covariance=covariance,
+            values=values - covariance,
+            own=float(group.loss - group.rest_loss - values),
+            p_gaussian=float(gaussian.p_values[g]),
+            p_values=float(copula.p_values[g]),
             tables=tables,
         )
-        told[id(group)] = replace(group, why=why)
-    if named is not None:
-        named = replace(named, groups=[told[id(group)] for group in named.groups])
-    if known is not None:
-        known = replace(known, groups=[told.get(id(group), group) for group in known.groups])
-    return named, known
+        groups.append(replace(group, why=why))
+    return replace(named, groups=groups)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from leftout.checks import check_choice
 from leftout.data.conditions import Condition, Mask
 from leftout.files import Serializable
-from leftout.groups.left_out import LossDecomposition
 from leftout.linalg.significance import LEVEL, Interval, can_tell, describe_p
 from leftout.text import as_name, counted, leading, listed, number, points
 
@@ -69,8 +68,6 @@ class KnownGroup(Serializable):
         How often a random group of its size loses as much, not corrected for the others.
     cross_fitted : Interval
         Loss on rows that neither PCA has seen, and its 95% interval.
-    why : LossDecomposition or None
-        What surrogate tables explain of its loss; None where there were none.
     all_rows : OnAllRows or None
         Of a table that was passed over in parts: the same of all rows, where the rest is of a
         sample.
@@ -96,7 +93,6 @@ class KnownGroup(Serializable):
     p_value: float = np.nan
     p_alone: float = np.nan
     cross_fitted: Interval = Interval(np.nan, np.nan, np.nan)
-    why: LossDecomposition | None = None
     all_rows: OnAllRows | None = None
 
     @property

@@ -129,7 +129,7 @@ class LossDecomposition(Serializable):
         What is left: structure of their own.
     p_gaussian, p_values : float
         How often the same search finds a name that stands out as far in Gaussian surrogates, and in
-        copula surrogates. For known groups: how often their loss is reached there.
+        copula surrogates.
     tables : int
         Surrogates of each kind, at most: fewer are drawn where it is soon clear that no
         group goes beyond them.
