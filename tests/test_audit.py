@@ -655,7 +655,7 @@ def test_progress_moves_forward_to_the_end(table):
     stages = list(dict.fromkeys(step[0].split(":")[0] for step in seen))
     assert stages == [
         "reading and encoding", "who is left out", "who are they", "what can be done",
-        "which groups have a name", "what does it cost them", "why, and does it come back",
+        "which subgroups are left out", "what does it cost them", "why, and does it replicate",
         "done",
     ]  # fmt: skip
 

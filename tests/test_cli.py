@@ -113,7 +113,9 @@ def test_an_interrupt_ends_cleanly_and_writes_nothing(demo_table, tmp_path, jobs
     )
     os.close(theirs)
     try:
-        said = _shown(ours, 300, until=b"which groups have a name")  # a long search is under way
+        said = _shown(
+            ours, 300, until=b"which subgroups are left out"
+        )  # a long search is under way
         running.send_signal(signal.SIGINT)
         said += _shown(ours, 300)
         assert running.communicate(timeout=300)[0] == b"" and running.returncode == 130

@@ -573,7 +573,7 @@ def test_why_names_were_not_tested():
     wide = taken(X=np.zeros((300, 201)))
     (said,) = (one for one in subgroup_findings(untested["named"], None, wide["intake"])[:1])
     assert said.detail.endswith(
-        "Whether a name stands out was not tested: with more than 200 features (there are 201) "
+        "Whether a subgroup stands out was not tested: with more than 200 features (there are 201) "
         "that takes too long. Leave columns aside: drop."
     )
 

@@ -72,8 +72,8 @@ def test_the_first_answer_is_told_once_and_is_that_of_the_end(table):
     settings = Settings(target="paid", sensitive=["sex"], **FEW)
     whole = run(table, settings, first=first, progress=lambda what, *_: stages.append(what))
     ((early, before),) = seen
-    assert not any("which groups have a name" in what for what in before)
-    assert any("which groups have a name" in what for what in stages)
+    assert not any("which subgroups are left out" in what for what in before)
+    assert any("which subgroups are left out" in what for what in stages)
     np.testing.assert_array_equal(early.partition.labels_, whole.partition.labels_)
     assert early.trust is None and whole.trust is not None
     assert early.headline() == whole.headline()

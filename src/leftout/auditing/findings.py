@@ -40,20 +40,20 @@ from leftout.text import as_name, counted, leading, listed, number, percent, poi
 _EQUAL_SHARES = 1e-9
 _TITLES = {
     "D001": "A group loses more than the rest",
-    "C001": "Tables with the same values and correlations rarely lose as much",
+    "C001": "Copula surrogates rarely lose as much",
     "C002": "Bell-shaped tables with the same correlations rarely lose as much",
     "V001": "The left-out rows are a group of their own",
-    "H001": "At least half of the loss comes back on rows that the search has not seen",
+    "H001": "At least half of the loss replicates on held-out rows",
     "H002": "Halves of the table, searched apart, name the same rows",
-    "B001": "Most rows of the group nearly always come back",
+    "B001": "Most rows of the group are found in nearly every search of a part of the table",
     "S001": "Searches from other starts find the same group",
     "S002": "Several distinct groups are left out nearly as much",
     "E001": "A short sentence describes the group",
     "A001": "The group looks like a sensitive column that the search did not see",
     "O001": "The outcome differs between the group and the rest",
-    "G001": "All left-out groups go beyond comparison tables",
+    "G001": "All left-out groups go beyond surrogate tables",
     "M001": "Fair PCA lowers the largest loss",
-    "N001": "A group that can be named is left out",
+    "N001": "A subgroup is left out",
     "K001": "A known group is left out",
     "P002": "Fair PCA gives it back without costing the rest",
     "P003": "The prediction that is there errs more on the group than on the rest",
@@ -120,7 +120,7 @@ def _more_tables() -> str:
 
 
 def _explained(trust: Trust | None, skipped: str) -> list[Finding]:
-    """What comparison tables lose, and what that says together with halves of the table."""
+    """What surrogate tables lose, and what that says together with halves of the table."""
     if trust is None:
         return [finding(code, None, skipped) for code in ("C001", "C002", "V001")]
     beyond, letter = trust.beyond_chance, trust.verdict
@@ -219,7 +219,7 @@ def _outcome(told: Explanation) -> Finding:
 
 
 def count_finding(groups: Sequence[GroupResult], counts: HowMany | None, skipped: str) -> Finding:
-    """Are all of several groups more than comparison tables show?"""
+    """Are all of several groups more than surrogate tables show?"""
     said = "" if counts is None else f"Counted one by one: {counts.summary()} "
     weighed = [
         (each.label, each.trust.beyond_chance, each.trust.p_value)
@@ -229,7 +229,7 @@ def count_finding(groups: Sequence[GroupResult], counts: HowMany | None, skipped
         and each.trust.beyond_chance is not None
     ]
     if len(weighed) < len(groups):
-        why = skipped or f"That takes 19 comparison tables. {_more_tables()}"
+        why = skipped or f"That takes 19 surrogate tables. {_more_tables()}"
         return finding("G001", None, f"{said}{why}")
     each = [
         f"group {label} {'does' if beyond else 'does not'} ({describe_p(p_value)})"
@@ -242,9 +242,9 @@ def count_finding(groups: Sequence[GroupResult], counts: HowMany | None, skipped
     return finding("G001", all(beyond for _, beyond, _ in weighed), detail)
 
 
-def mitigation_finding(mended: Mitigation) -> Finding:
+def mitigation_finding(found: Mitigation) -> Finding:
     """Does Fair PCA of all sides lower the largest loss?"""
-    here, sides = mended.here, len(mended.here.losses_before)
+    here, sides = found.here, len(found.here.losses_before)
     lower = here.max_loss_after < here.max_loss_before * (1.0 - 1e-9)
     how = "with as many components"
     change = "more" if here.price < -_EQUAL_SHARES else "less"  # less than PCA keeps, never more
@@ -272,7 +272,7 @@ def moved_finding(after: Afterwards | None, why: str, several: bool = False) -> 
 def subgroup_findings(
     named: NamedGroups | None, known: KnownGroups | None, intake: PreparedTable, skipped: str = ""
 ) -> list[Finding]:
-    """Is a group left out that can be named, or one that is known?"""
+    """Is a subgroup left out, or a group that is known?"""
     return [_named(named, intake.X.shape, skipped), _known(known, intake, skipped)]
 
 
@@ -283,10 +283,12 @@ def _named(named: NamedGroups | None, shape: tuple[int, ...], skipped: str) -> F
         return finding("N001", NOT_APPLICABLE, named.told)
     if named.left_out is not None:
         return finding("N001", named.left_out, named.told_leading)
-    needs = f"Whether a name stands out takes {FEWEST_TABLES} comparison tables. {_more_tables()}"
+    needs = (
+        f"Whether a subgroup stands out takes {FEWEST_TABLES} surrogate tables. {_more_tables()}"
+    )
     if min(shape) > WIDE:
         needs = (
-            f"Whether a name stands out was not tested: with more than {WIDE} features (there "
+            f"Whether a subgroup stands out was not tested: with more than {WIDE} features (there "
             f"are {shape[1]:,}) that takes too long. Leave columns aside: "
             f"{parameter_label('drop')}."
         )

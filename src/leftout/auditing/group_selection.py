@@ -32,10 +32,10 @@ FIXED = 0
 _BETTER = 1e-6
 # Shares of the variance closer than this, as a share of the first, tie.
 _TIED_SHARES = 1e-9
-# Comparison tables that count groups, if as many were asked for.
+# Surrogate tables that count groups, if as many were asked for.
 _COUNTING = 39
 _NO_GROUPS = (
-    "No number of groups goes beyond comparison tables; what follows tells of one group all the "
+    "No number of groups goes beyond surrogate tables; what follows tells of one group all the "
     "same, "
 )
 
@@ -160,7 +160,7 @@ def plan_groups(
 def _count_groups(
     search: MaxDisparityPartition, part: pd.DataFrame, settings: Settings, report: Report, m: int
 ) -> GroupPlan | None:
-    """As many groups as go beyond comparison tables, of the sizes at which they do; None: none."""
+    """As many groups as go beyond surrogate tables, of the sizes at which they do; None: none."""
     search.set_params(random_state=FIXED)
     fixed = settings.group_size not in (None, TENTH)
     if fixed:

@@ -1,4 +1,4 @@
-"""What is measured of groups: those with a name, those known beforehand, what components cost.
+"""What is measured of groups: subgroups, those known beforehand, what components cost.
 
 A prediction that is there already: does it err more on those who are left out?
 """
@@ -46,7 +46,7 @@ def named_and_known(
     n_jobs: int | None,
     report: Report,
 ) -> tuple[NamedGroups | None, KnownGroups | None]:
-    """Both kinds of groups on all rows, with what comparison tables of ``rows`` explain."""
+    """Both kinds of groups on all rows, with what surrogate tables of ``rows`` explain."""
     named = None
     if settings.preset is None:
         named = named_groups(

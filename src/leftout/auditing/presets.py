@@ -82,7 +82,7 @@ def _clashes(asked: Settings) -> Iterator[str]:
     untold = preset is None and (asked.quick or not asked.n_surrogates)
     if untold and asked.group_size == EVIDENCE:
         yield (
-            f"{label('group_size', EVIDENCE)} compares sizes with comparison tables, but none were "
+            f"{label('group_size', EVIDENCE)} compares sizes with surrogate tables, but none were "
             f"asked for. Give {label('n_surrogates', 99)}, or a size: {label('group_size', 200)}."
         )
 
@@ -104,7 +104,7 @@ def _made_for_one_group(asked: Settings) -> Iterator[str]:
         )
     if asked.n_groups == AUTO and (asked.quick or not can_tell(asked.n_surrogates)):
         yield (
-            f"{found} counts groups by {label('n_surrogates', 19)} comparison tables or more, but "
+            f"{found} counts groups by {label('n_surrogates', 19)} surrogate tables or more, but "
             f"they were not asked for. Give {label('n_surrogates', 99)}, without "
             f"{label('quick', True)}; or a number of groups: {label('n_groups', 2)}."
         )

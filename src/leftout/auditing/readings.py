@@ -303,7 +303,7 @@ def _ways(
     for choice, Y in (
         (called, intake.scaled(scaling)),
         (_AS_CATEGORIES, intake.as_categories() if intake.codes else None),
-        ("gaps filled without saying so", _unflagged(intake)),
+        ("gaps filled without saying so", _without_indicators(intake)),
     ):
         if Y is not None:
             yield _Otherwise(choice, Y, _components(found, Y, asked))
@@ -316,7 +316,7 @@ def _components(found: MaxDisparityPartition, X: Array, asked: Any) -> int:
     return posed.problem.d
 
 
-def _unflagged(intake: PreparedTable) -> Array | None:
+def _without_indicators(intake: PreparedTable) -> Array | None:
     """The features without those that say where cells are missing."""
-    flagged = intake.encoder.indicator_places_
-    return np.delete(intake.X, flagged, axis=1) if flagged else None
+    places = intake.encoder.indicator_places_
+    return np.delete(intake.X, places, axis=1) if places else None

@@ -61,7 +61,7 @@ class Audit:
         How groups came to their sizes.
     mitigation : Mitigation
     named : NamedGroups or None
-        The groups with a name that are left out most; None as ``trust``.
+        The subgroups that are left out most; None as ``trust``.
     known : KnownGroups or None
         The groups of the sensitive columns; None without such.
     harm : Harm or None

@@ -68,10 +68,10 @@ _FEW_SPLITS, _FEW_RUNS, _RUNS_OF_A_PART = 4, 5, 10
 _WHAT_IF = 5
 # What people read while they wait, and the share of the time, more or less.
 READ, FIND, EXPLAIN = "reading and encoding", "who is left out", "who are they"
-MEND, NAME = "what can be done", "which groups have a name"
-COST, TRUST = "what does it cost them", "why, and does it come back"
+MITIGATE, NAME = "what can be done", "which subgroups are left out"
+COST, TRUST = "what does it cost them", "why, and does it replicate"
 STAGE_SHARES = {
-    READ: 2.0, FIND: 4.0, EXPLAIN: 5.0, MEND: 1.0, NAME: 45.0, COST: 3.0, TRUST: 30.0,
+    READ: 2.0, FIND: 4.0, EXPLAIN: 5.0, MITIGATE: 1.0, NAME: 45.0, COST: 3.0, TRUST: 30.0,
 }  # fmt: skip
 # Why an answer has no evidence.
 NOT_IN_QUICK = "Not looked at in a quick audit. Audit again without it."
@@ -143,7 +143,7 @@ class AuditPipeline:
             part = X.iloc[rows].reset_index(drop=True)
             warn(
                 f"The group, its description, names and Fair PCA come from all {len(X):,} rows; "
-                "comparison tables, halves and parts of the rows, searches from other starts, "
+                "surrogate tables, halves and parts of the rows, searches from other starts, "
                 f"without leading columns and after a mitigation from {len(part):,} of them, "
                 "drawn at random, with sizes in proportion."
             )
@@ -174,11 +174,11 @@ class AuditPipeline:
         notes: list[str],
         *,
         stability: Stability | None = None,
-        mend: Mitigate | None = None,
+        by_moments: Mitigate | None = None,
     ) -> Audit:
         """Who the groups of a plan are, and what Fair PCA does about it; no finding yet.
 
-        ``mend``: how Fair PCA is computed, where not from the rows at hand.
+        ``by_moments``: how Fair PCA is computed, where not from the rows at hand.
         """
         other = blanks = None
         if self.settings.preset is None and self.given is None:
@@ -198,7 +198,7 @@ class AuditPipeline:
             left_out_groups=groups,
             counted=plan.counted,
             chosen=plan.chosen,
-            mitigation=(mend or self.mended)(found, self.stages.begin(MEND)),
+            mitigation=(by_moments or self.mitigated)(found, self.stages.begin(MITIGATE)),
             intake=self.intake,
             other_reading=other,
             blanks=blanks,
@@ -276,7 +276,7 @@ class AuditPipeline:
         return now.each(stability=[stability])
 
     def _subgroups(self, now: Audit) -> Audit:
-        """With groups that have a name, and known ones."""
+        """With subgroups, and known groups."""
         named, known = named_and_known(
             now.looked_at, self.intake, self.settings, few_of(self.rows, self.X.shape[1]),
             self.wide, self.search.n_jobs, self.stages.begin(NAME),
@@ -331,7 +331,7 @@ class AuditPipeline:
         )
 
     def _evidence(self, now: Audit, plan: GroupPlan) -> Audit:
-        """With what explains the loss of each group, whether it comes back, and who belongs."""
+        """With what explains the loss of each group, whether it replicates, and who belongs."""
         report = self.stages.begin(TRUST)
         if self._skipped:
             return now
@@ -416,7 +416,7 @@ class AuditPipeline:
             for side, each in rows.items()
         }
 
-    def mended(self, found: MaxDisparityPartition, report: Report) -> Mitigation:
+    def mitigated(self, found: MaxDisparityPartition, report: Report) -> Mitigation:
         """Fair PCA of all sides."""
         if found.centering != "global":
             warn(

@@ -22,13 +22,13 @@ def table_findings(
     readings: Readings | None = None,
     skipped: str = "",
 ) -> list[Finding]:
-    """Codes, leaks, copies, odd values, flags, repeated rows, strays, proxies, other readings.
+    """The questions about how the table was read.
 
     ``skipped``: why there are no readings, where none were tried.
     """
     return [
         _codes(intake, other), _leaks(intake), _copies(intake), _suspects(intake),
-        _flags(intake, blanks), _repeated(repeats), _strays(intake), _proxies(intake),
+        _missing(intake, blanks), _repeated(repeats), _strays(intake), _proxies(intake),
         _readings(readings, skipped),
     ]  # fmt: skip
 
@@ -96,15 +96,15 @@ def _suspects(intake: PreparedTable) -> Finding:
     return finding("T004", True, f"{told}.", caution)
 
 
-def _flags(intake: PreparedTable, blanks: Blanks | None) -> Finding:
-    flags = intake.encoder.missing_indicators_
+def _missing(intake: PreparedTable, blanks: Blanks | None) -> Finding:
+    indicators = intake.encoder.missing_indicators_
     if intake.features is not None:
         return finding("T005", NOT_APPLICABLE, _GIVEN)
-    if not flags and blanks is None:
+    if not indicators and blanks is None:
         return finding("T005", NOT_APPLICABLE, "No searched column has missing cells.")
     said = [] if blanks is None else [blanks.told]
     share = f"{100 * intake.indicator_share:.2g}% of the variance"
-    said.append(f"{counted(len(flags), 'missing indicator')}: {share}.")
+    said.append(f"{counted(len(indicators), 'missing indicator')}: {share}.")
     if intake.indicator_share > LARGE_INDICATORS:
         said.append("The search may find who has not answered rather than who is different.")
     tells = intake.indicator_share > LARGE_INDICATORS or blanks is not None and blanks.tells

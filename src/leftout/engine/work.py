@@ -159,7 +159,7 @@ class ChunkedAudit:
             groups = ["rest", "the left-out group"]
             return mitigate_summary(sides, groups, d, names=list(X), progress=report)
 
-        start = work.started(sampled, plan, notes, mend=mitigated)
+        start = work.started(sampled, plan, notes, by_moments=mitigated)
         losses = split_losses(self.rule, result.sides, found.components_)
         explanation = replace(
             start.explanation, losses_by_feature=losses, disparity_by_feature=losses[1] - losses[0]
