@@ -120,7 +120,7 @@ def test_who_left_a_question_blank_is_told():
     assert (blanks.column, blanks.others, blanks.known) == ("police 0", 7, True)
     np.testing.assert_allclose([blanks.group, blanks.rest], [group, rest])
     (told,) = [one for one in found.findings if one.code == "T005"]
-    assert told.status == "found" and told.detail in found.summary()
+    assert told.status == "found" and told.caution in found.summary()
     assert told.detail.startswith(f"{points(group)}% of the group filled in police 0 and 7 other ")
 
 

@@ -159,7 +159,7 @@ def test_feather_in_parts(tmp_path, folder):
     X = encoded(prepare_chunks(parts.chunks, Local().fold)[0], parts.chunks)
     np.testing.assert_allclose(X, in_memory(table, tmp_path).X, rtol=0.0, atol=1e-12)
     assert n_rows_of(in_parts(str(path), "local").chunks) == 40 and in_parts(str(path)) is None
-    with pytest.raises(InputError, match="'2.feather' is Feather, and others are Parquet"):
+    with pytest.raises(InputError, match="'2.feather' cannot be read as a Parquet table"):
         in_parts([str(folder / "a.parquet"), str(path)], "local")
     path.write_bytes(path.read_bytes()[:-50])
     with pytest.raises(InputError, match="'2.feather' cannot be read as a Feather table"):

@@ -13,9 +13,7 @@ nothing is lost with a worker but the time of its task, which is run again elsew
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
@@ -38,10 +36,8 @@ Tell = Callable[[int, int], None]
 _AHEAD = 4
 # Results that come back to be merged here, for each thread and at least.
 _RUNS, _FEWEST_RUNS = 16, 256
-# How often to look whether anybody is still there, how long to wait for workers, in seconds.
-_LOOK, _PATIENCE = 2.0, 300.0
-# Seconds that a scheduler has to answer.
-_ANSWER = 10
+# Seconds that a scheduler has to answer, and workers to appear.
+_ANSWER, _PATIENCE = 10, 300
 # What has to be the same everywhere for the same digits.
 _PACKAGES = ("leftout", "numpy", "pyarrow")
 
@@ -205,8 +201,6 @@ class Dask(Engine):
         if self.closing is None:
             return
         self.closed = True
-        if self.client.status != "running":  # it is said already that nobody answers
-            logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
         self.closing.close()
 
     def probe(self, path: str, size: int) -> None:
@@ -214,11 +208,8 @@ class Dask(Engine):
 
         Every worker must have the same versions, and read ``path`` at the same ``size``.
         """
-        try:
-            self.client.wait_for_workers(1, timeout=_PATIENCE)
-            found = self.client.get_versions(packages=list(_PACKAGES))
-        except Exception as error:
-            raise self._gone(error) from error
+        self._threads()
+        found = self.client.get_versions(packages=list(_PACKAGES))
         mine = found["client"]["packages"]
         for worker, theirs in sorted(found["workers"].items()):
             for name in ("python", *_PACKAGES):
@@ -265,14 +256,7 @@ class Dask(Engine):
         """What a task gives, however often workers are lost meanwhile."""
         from distributed.scheduler import KilledWorker
 
-        alone_since: float | None = None
         try:
-            while not future.done():
-                try:
-                    with self.client.as_current():
-                        _distributed().wait([future], timeout=_LOOK)
-                except TimeoutError:
-                    alone_since = self._anybody(alone_since)
             return future.result()
         except KilledWorker as error:
             raise InputError(
@@ -291,27 +275,12 @@ class Dask(Engine):
         except Exception as error:
             raise self._gone(error) from error
 
-    def _anybody(self, since: float | None) -> float | None:
-        """Since when nobody has been there to work; an error when that has lasted too long."""
-        try:
-            if self.client.nthreads():
-                return None
-        except Exception as error:
-            raise self._gone(error) from error
-        now = time.monotonic()
-        if since is not None and now - since > _PATIENCE:
-            raise InputError(
-                f"The cluster at {self.address} has no workers any more. Start some, and repeat "
-                "the same call: it goes on from its last pass."
-            )
-        return since or now
-
     def _gone(self, error: BaseException) -> InputError:
-        """What to say when the scheduler does not answer."""
+        """What to say when the scheduler does not answer, or has nobody to work."""
         return InputError(
-            f"The Dask scheduler at {self.address} does not answer any more "
-            f"({type(error).__name__}). Start a cluster, and repeat the same call: it goes on from "
-            "its last pass."
+            f"The Dask scheduler at {self.address} does not answer any more, or has no workers "
+            f"({type(error).__name__}). Start a cluster, and repeat the same call with "
+            f"{parameter_label('resume', True)}: it goes on from its last pass."
         )
 
 

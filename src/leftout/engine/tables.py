@@ -163,22 +163,15 @@ def _in_files(path: str, engine: Any, limit: int) -> bool:
 
 
 def _chunks(table: Any, copies: ExitStack) -> tuple[list[Chunk], list[str]]:
-    """Chunks of files of one kind, and the files; of text and Feather, those of a private copy."""
+    """Chunks of files of the first one's kind, and the files; of text and Feather, of a copy."""
     if is_dask(table):
         made = copy_dask(table, copies.enter_context(private_folder()))
         return listed(made), list(map(str, made))
     paths = paths_of(table, (*STORED, *TEXT, *FEATHER))
-    kinds = [_kind(path) or "Parquet" for path in paths]
-    if len(set(kinds)) > 1:
-        other = next(place for place, kind in enumerate(kinds) if kind != "Parquet")
-        rest = next(kind for kind in reversed(kinds) if kind != kinds[other])
-        raise InputError(
-            f"{shown(Path(paths[other]).name)!r} is {kinds[other]}, and others are {rest}; the "
-            "parts of a table are files of one kind. Name those of one kind."
-        )
-    if kinds[0] == "Parquet":
+    kind = _kind(paths[0])
+    if kind in (None, "Parquet"):
         return listed(paths), paths
-    copy = copy_text if kinds[0] == "text" else copy_feather
+    copy = copy_text if kind == "text" else copy_feather
     return listed(copy(paths, copies.enter_context(private_folder()))), paths
 
 
