@@ -7,14 +7,14 @@ what they count of their rows; how a column is cut, counted and put into words i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.metrics import mutual_info_score
 
 from leftout.data.columns import LARGEST_EXACT, Column
@@ -24,9 +24,6 @@ from leftout.text import as_name
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
 
-# Rows are multiplied in blocks of this many numbers (8 MB): single precision counts exactly there.
-_ROWS = 1 << 21
-_FEWEST = 256
 # Cut points per column where a sentence is looked for, or what a column tells.
 FINE = 16
 
@@ -229,70 +226,45 @@ def largest(values: NDArray[Any], limit: int) -> NDArray[np.intp]:
     return np.sort(np.argsort(-values, kind="stable")[:limit])
 
 
-@dataclass(frozen=True)
-class Indicators:
-    """The 0-1 matrix of rows by the bins of some columns, of which blocks of rows are made."""
+class Indicators(NamedTuple):
+    """The sparse 0-1 matrix of rows by the bins of some columns, whose products count rows."""
 
-    codes: list[NDArray[np.int32]]  # the bin of each row, column by column
-    places: list[NDArray[np.int32]]  # of the bins among all; -1: of one that is left out
-    n_bins: int
+    matrix: sparse.csr_array
 
     @classmethod
     def of(cls, columns: Sequence[BinnedColumn]) -> Indicators:
-        ends = pairwise(starts_of(columns).tolist())
-        places = [np.arange(start, stop, dtype=np.int32) for start, stop in ends]
-        return cls([c.codes for c in columns], places, sum(c.n_bins for c in columns))
+        n_rows, starts = len(columns[0].codes) if columns else 0, starts_of(columns)
+        places = [start + each.codes for start, each in zip(starts, columns, strict=False)]
+        bins = np.ravel(places, order="F").astype(np.int32)  # row by row
+        ends = np.arange(n_rows + 1) * len(columns)
+        return cls(sparse.csr_array((np.ones(len(bins)), bins, ends), (n_rows, starts[-1])))
+
+    @property
+    def n_bins(self) -> int:
+        return int(self.matrix.shape[1])
 
     def only(self, bins: Places) -> Indicators:
         """Some of the bins, numbered anew."""
-        new = np.full(self.n_bins + 1, -1, dtype=np.int32)  # -1 stays what it is
-        new[bins] = np.arange(len(bins), dtype=np.int32)
-        kept = [(codes, new[at]) for codes, at in zip(self.codes, self.places, strict=True)]
-        kept = [(codes, at) for codes, at in kept if (at >= 0).any()]
-        return Indicators([codes for codes, _ in kept], [at for _, at in kept], len(bins))
+        return Indicators(self.matrix[:, bins])
 
     def counts(self, rows: Mask | None = None) -> Array:
         """Rows of each bin, all or some of them."""
-        total = np.zeros(self.n_bins + 1)
-        for codes, at in zip(self.codes, self.places, strict=True):
-            total[at] = np.bincount(codes if rows is None else codes[rows], minlength=len(at))
-        return total[:-1]
+        return np.asarray(self._part(rows).sum(axis=0))
 
     def pairs(self, rows: Mask | None = None, other: Indicators | None = None) -> Array:
         """Rows in which two bins meet, all or some of them: ``B' B``, or with another's ``B' O``.
 
-        O(m b^2) multiplications for ``b`` bins, at the speed of BLAS, and memory for a block of
-        rows.
+        O(m c^2) multiplications for ``c`` columns.
         """
-        total = np.zeros((self.n_bins, (other or self).n_bins))
-        for some in self._blocks(rows, total.shape):
-            B = self._block(some)
-            total += B.T @ (B if other is None else other._block(some))
-        return total
+        counts: Array = (self._part(rows).T @ (other or self)._part(rows)).toarray()
+        return counts
 
     def meet(self, masks: Mask) -> Array:
         """Rows of each bin within each of some sets of rows: shape (sets, bins)."""
-        total = np.zeros((len(masks), self.n_bins))
-        for some in self._blocks(None, total.shape):
-            total += masks[:, some].astype(np.float32) @ self._block(some)
-        return total
+        return np.asarray(masks @ self.matrix) if self.n_bins else np.zeros((len(masks), 0))
 
-    def _blocks(self, rows: Mask | None, widths: tuple[int, ...]) -> Iterator[Places | slice]:
-        places = None if rows is None else np.flatnonzero(rows)
-        if not self.codes:
-            return iter(())
-        n = len(self.codes[0]) if places is None else len(places)
-        step = max(_FEWEST, _ROWS // max(1, *widths))
-        parts = (slice(start, min(start + step, n)) for start in range(0, n, step))
-        return parts if places is None else (places[part] for part in parts)
-
-    def _block(self, some: Places | slice) -> NDArray[np.float32]:
-        parts = [codes[some] for codes in self.codes]
-        B = np.zeros((len(parts[0]), self.n_bins + 1), dtype=np.float32)
-        each = np.arange(len(B))
-        for part, at in zip(parts, self.places, strict=True):
-            B[each, at[part]] = 1.0
-        return B[:, :-1]  # the last has what is in none of the bins
+    def _part(self, rows: Mask | None) -> sparse.csr_array:
+        return self.matrix if rows is None or not self.n_bins else self.matrix[rows]
 
 
 def starts_of(columns: Sequence[BinnedColumn]) -> Places:
