@@ -35,8 +35,12 @@ class File(Serializable):
 def fetch(path: str) -> tuple[bytes, File]:
     """All bytes of a file, which is opened once, and what tells it from others."""
     check_there(path)
-    data, modified = _read(path)
-    return data, File(Path(path).name, hashlib.sha256(data).hexdigest(), len(data), modified)
+    with open(path, "rb") as file:
+        data, found = file.read(), os.fstat(file.fileno())
+    modified = datetime.fromtimestamp(found.st_mtime, UTC).isoformat(timespec="seconds")
+    checksum = hashlib.sha256(data).hexdigest()
+    is_file = stat.S_ISREG(found.st_mode)
+    return data, File(Path(path).name, checksum, len(data), modified if is_file else None)
 
 
 def is_stream(path: str) -> bool:
@@ -76,19 +80,3 @@ def check_there(path: str) -> None:
         raise InputError(f"There is no file {quoted(path)}. Check the path.")
     if folder:
         raise InputError(f"{quoted(path)} is a folder; a table is needed. Name the file in it.")
-
-
-def _read(path: str) -> tuple[bytes, str | None]:
-    with open(path, "rb") as file:
-        before = os.fstat(file.fileno())
-        data = file.read()
-        after = os.fstat(file.fileno())
-    if not stat.S_ISREG(after.st_mode):
-        return data, None
-    if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
-        raise InputError(
-            f"{called(path)} was changed while it was being read. Try again when nothing writes "
-            "to it."
-        )
-    when = datetime.fromtimestamp(after.st_mtime, UTC)
-    return data, when.isoformat(timespec="seconds")

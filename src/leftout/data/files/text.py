@@ -23,14 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SEPARATORS = (",", ";", "\t", "|")
-_MARKS = {  # UTF-32 begins like UTF-16, and is asked before it
-    (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE): "utf-32",
-    (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE): "utf-16",
-}
-_LABELS = {
-    "utf-8-sig": "UTF-8", "utf-16": "UTF-16", "utf-32": "UTF-32", "cp1252": "Windows-1252",
-    "latin-1": "Latin-1",
-}  # fmt: skip
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_LABELS = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16", "cp1252": "Windows-1252"}
 # What no text has, but for the end of a file of old.
 _CONTROL = re.compile("[\0-\x08\x0e-\x19\x1c-\x1f]")
 # Bytes that a file's dialect is told from, and records of them; bytes unpacked at a time.
@@ -156,15 +150,14 @@ def decoded(data: bytes, called: str) -> bytes:
 def detect_encoding(blocks: Callable[[], Iterable[bytes]], called: str) -> str:
     """The codec of a text in blocks, which may be asked for again; warns of a guess.
 
-    Without a byte order mark it is UTF-8, or else the Western encoding that has all of its bytes.
-    Binary data is refused, and UTF-8 with a few bytes that are not.
+    Without a byte order mark it is UTF-8, or else Windows-1252. Binary data is refused, and UTF-8
+    with a few bytes that are not.
     """
     start = next(iter(blocks()), b"")
-    codec = next((name for marks, name in _MARKS.items() if start.startswith(marks)), None)
-    codec = codec or _single_byte_or_utf8(blocks, called)
+    codec = "utf-16" if start.startswith(_UTF16) else _single_byte_or_utf8(blocks, called)
     if _CONTROL.search(start[: 4 * _START].decode(codec, "ignore")[:_START]):
         raise _binary(called)
-    if codec in ("cp1252", "latin-1"):
+    if codec == "cp1252":
         warn(f"{called} is not UTF-8 text; it was read as {_LABELS[codec]}.")
     return codec
 
@@ -188,11 +181,6 @@ def _single_byte_or_utf8(blocks: Callable[[], Iterable[bytes]], called: str) -> 
         n_encoded = sum(char > "\x7f" for char in text) - n_broken
         if n_encoded > n_broken:
             raise undecodable(called, "utf-8-sig", place - held + error.start) from error
-    try:
-        for block in blocks():
-            block.decode("cp1252")
-    except UnicodeDecodeError:
-        return "latin-1"  # has a character for every byte
     return "cp1252"
 
 
