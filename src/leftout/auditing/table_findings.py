@@ -74,7 +74,7 @@ def _leaks(intake: PreparedTable) -> Finding:
         f"{parameter_label('drop', columns)}."
     )
     alone = _some([line.column for line in intake.leaks])
-    caution = f"Models did not see {alone}, which alone would give the target away."
+    caution = f"Models of the target do not see {alone}, which alone would give it away."
     return finding("T002", True, detail, caution)
 
 
@@ -108,7 +108,7 @@ def _missing(intake: PreparedTable, blanks: Blanks | None) -> Finding:
     if intake.indicator_share > LARGE_INDICATORS:
         said.append("The search may find who has not answered rather than who is different.")
     tells = intake.indicator_share > LARGE_INDICATORS or blanks is not None and blanks.tells
-    caution = said[0].replace("%", "%") if tells else ""
+    caution = said[0] if tells else ""
     return finding("T005", tells, " ".join(said), caution)
 
 
