@@ -101,7 +101,7 @@ def test_plain_data_and_json(told, tmp_path):
     data = told.to_dict()
     for key in (
         "sentence", "disparity_by_feature", "rules", "rule_frequency",
-        "interactions", "alignment", "what_if", "outcome", "typical", "rows",
+        "alignment", "what_if", "outcome", "typical", "rows",
     ):  # fmt: skip
         assert key in data
     path = told.to_json(tmp_path / "explanation.json")

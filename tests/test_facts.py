@@ -239,7 +239,7 @@ def often(columns, runs, side, number, top):
 
 def test_leading_rules_are_counted_run_by_run(data, raw, found):
     told, columns = data["groups"][0]["explanation"], raw[raw.columns[:7]]
-    pairs = {"pairs": told["interactions"]}
+    pairs = {"pairs": told["rule_frequency"]["pairs"]}
     here = raw["town"].isin(["Ayton", "Corby"])  # elsewhere nobody is: that leads the rest's rules
     others = [here & (column > column.quantile(0.9)) for _, column in raw.iloc[:, 2:6].items()]
     one = explain.rule_frequency(columns, np.array(others), top=1)
@@ -431,9 +431,9 @@ def test_the_target_is_nowhere_but_in_the_outcome(data, table, found):
     roles = {line["name"]: line["role"] for line in data["columns"]}
     assert roles["paid"] == "target"
     assert not any("paid" in name for name in data["table"]["feature_names"])
-    for part in ("sentence", "rules", "rule_frequency", "interactions", "alignment", "typical"):
+    for part in ("sentence", "rules", "rule_frequency", "alignment", "typical"):
         assert '"paid' not in json.dumps(told[part]), part
-    for part in ("sentence", "rules", "rule_frequency", "interactions", "what_if", "rows"):
+    for part in ("sentence", "rules", "rule_frequency", "what_if", "rows"):
         assert '"sex' not in json.dumps(told[part]) and '"pay' not in json.dumps(told[part]), part
     # without categories that hold its mean, the search is the same whatever the target
     numbers = table.drop(columns=["town", "nr"])

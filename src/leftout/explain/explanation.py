@@ -31,7 +31,6 @@ from leftout.explain.attribution import (
 )
 from leftout.explain.rules import (
     Frequency,
-    PairRuns,
     Rule,
     Rules,
     find_rules,
@@ -72,7 +71,6 @@ class ExplanationRecord(TypedDict):
     rules: list[Rule]
     leading_rules: list[Rule]
     rule_frequency: Frequency
-    interactions: list[PairRuns]
     alignment: list[Alignment]
     outcome: list[Outcome]
     no_outcome: Outcome | None
@@ -202,7 +200,6 @@ class Explanation(Serializable):
             "rules": list(self.rules),
             "leading_rules": list(self.leading_rules),
             "rule_frequency": self.rule_frequency,
-            "interactions": self.rule_frequency.pairs,
             "alignment": self.alignment,
             "outcome": self.outcome,
             "no_outcome": self.no_outcome,

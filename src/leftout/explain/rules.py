@@ -264,8 +264,6 @@ class Frequency(Serializable):
     runs, top : int
     """
 
-    hidden = ("pairs",)  # an explanation has them as interactions
-
     variables: list[VariableRuns]
     pairs: list[PairRuns]
     runs: int
