@@ -322,11 +322,11 @@ def test_what_does_not_say_its_size_is_refused(server):
     assert answer.status == 422 and "did not say how much it sends" in said(text)
 
 
-def test_ten_million_columns_are_refused_by_the_first_line(tmp_path):
+def test_a_million_columns_are_refused_by_the_first_line(tmp_path):
     server = Server(tmp_path / "audits")
     try:
         before = server.memory()
-        _, key = server.upload("wide.csv", b"a," * 10 * MB + b"a\n1\n")
+        _, key = server.upload("wide.csv", ",".join(map(str, range(10**6))).encode() + b"\n1\n")
         server.until(key)
         assert "columns; an audit takes at most 2,000" in server.entry(key)["message"]
         assert server.memory() - before < 50 * MB
@@ -490,19 +490,6 @@ def test_a_report_is_the_command_lines_own(server, tmp_path):
     assert kept.text == report.text
 
 
-def test_the_call_in_python_gives_the_same_groups(server, tmp_path, monkeypatch):
-    table = people(120)
-    key = server.begin(server.ready(table, "t.csv"), effort="quick")
-    assert server.until(key)["state"] == "done"
-    table.to_csv(tmp_path / "t.csv", index=False)
-    monkeypatch.chdir(tmp_path)
-    names = {}
-    exec(server.entry(key)["call"], names)
-    served = server.ask("GET", f"/audits/{key}/files/groups.csv").text
-    assert names["found"].csv() == served
-    assert names["found"].headline() == server.entry(key)["headline"]
-
-
 def test_cancel_a_running_and_a_waiting_audit(server):
     running = server.begin(server.ready(), n_surrogates="999", n_restarts="300")
     waiting = server.begin(server.ready())
@@ -615,7 +602,6 @@ def test_a_killed_server_loses_nothing_and_says_what_was_interrupted(tmp_path):
             assert told in server.ask("GET", "/").text
         assert {path.name for path in server.folder.iterdir() if path.is_dir()} == {
             done, ready, read, running, queued, "0123456789abcdef"}  # fmt: skip
-        assert "0123456789abcdef cannot be read" in (server.folder / "server.log").read_text()
         again = server.post(f"/audits/{queued}/again").headers["location"].split("/")[2]
         server.begin(again, effort="quick")
         assert server.until(again)["state"] == "done"
