@@ -132,7 +132,7 @@ BAD = {
     ),
     "nothing": ("a.csv", b"", "is empty"),
     "too many fields": ("a.csv", b"column,label\na,x,y\n", "3 fields in its first row but 2 names"),
-    "half a gzip": ("a.csv.gz", b"\x1f\x8b\x08\x00", "ends too early"),
+    "half a gzip": ("a.csv.gz", b"\x1f\x8b\x08\x00", "Compressed file ended"),
     "no JSON": ("a.json", b"{", "cannot be read"),
     "deep JSON": ("a.json", b"[" * 100_000, "cannot be read"),
     "a JSON number": ("a.json", b"5", "The dictionary is int"),

@@ -232,8 +232,8 @@ BAD = {
     "ragged rows": ("ragged.csv", "cannot be read as a .csv table: .*line 3"),
     "a field too many": ("shifted.csv", "4 fields in its first row but 3 names"),
     "binary": ("binary.csv", "holds binary data"),
-    "not gzip": ("fake.csv.gz", "is no gzip file"),
-    "not parquet": ("fake.parquet", "cannot be read as Parquet"),
+    "not gzip": ("fake.csv.gz", "Not a gzipped file"),
+    "not parquet": ("fake.parquet", "cannot be read as a .parquet table"),
     "not excel": ("fake.xlsx", "is not an Excel workbook"),
 }
 

@@ -23,6 +23,7 @@ from typing import IO, TYPE_CHECKING, Any
 from leftout.data.cleaning import CODE
 from leftout.data.files.fetching import called, short
 from leftout.data.files.text import Dialect, detect_encoding
+from leftout.data.frames import refuse_repeated
 from leftout.engine.chunks import fingerprint, reading, unify
 from leftout.errors import InputError
 
@@ -87,6 +88,7 @@ def _store_as_text(path: str, copy: Path, types: dict[str, _TextType]) -> pa.Sch
         start = file.read(_START).encode()
     dialect = Dialect.of(start, "\t" if ".tsv" in path.lower() else ",", name)
     names = dialect.names
+    refuse_repeated(names, name)
     schema = pa.schema([(each, pa.large_string()) for each in names])
     size = max(_ROWS // max(len(names) // 50, 1), 1000)
     short_rows, rows = False, 0

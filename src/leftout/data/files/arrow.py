@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from leftout.data.files.limits import TableLimits
 from leftout.data.frames import refuse_repeated
-from leftout.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,18 +22,15 @@ def read_parquet(data: bytes, called: str, limits: TableLimits) -> pd.DataFrame:
     from pyarrow.parquet import ParquetFile
 
     text_types = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
-    try:
-        with ParquetFile(pa.BufferReader(data)) as file:
-            metadata, schema = file.metadata, file.schema_arrow
-        limits.check_shape(metadata.num_rows, metadata.num_columns, called)
-        groups = map(metadata.row_group, range(metadata.num_row_groups))
-        limits.check_bytes(sum(group.total_byte_size for group in groups), called)
-        texts = [field.name for field in schema if field.type in text_types]
-        table = ParquetFile(pa.BufferReader(data), read_dictionary=texts).read()
-        limits.check_bytes(sum(map(_text_size, table.select(texts).columns)), called)
-        return to_frame(table.cast(schema))
-    except (pa.ArrowException, OSError) as error:
-        raise _unreadable(called, "Parquet", error) from error
+    with ParquetFile(pa.BufferReader(data)) as file:
+        metadata, schema = file.metadata, file.schema_arrow
+    limits.check_shape(metadata.num_rows, metadata.num_columns, called)
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    limits.check_bytes(sum(group.total_byte_size for group in groups), called)
+    texts = [field.name for field in schema if field.type in text_types]
+    table = ParquetFile(pa.BufferReader(data), read_dictionary=texts).read()
+    limits.check_bytes(sum(map(_text_size, table.select(texts).columns)), called)
+    return to_frame(table.cast(schema), called)
 
 
 def _text_size(column: pa.ChunkedArray) -> int:
@@ -51,31 +47,20 @@ def read_feather(data: bytes, called: str, limits: TableLimits) -> pd.DataFrame:
     """The table in a Feather file (Arrow's IPC format)."""
     import pyarrow as pa
 
-    try:
-        file = pa.ipc.open_file(pa.BufferReader(data))
-        batches, rows, size = [], 0, 0
-        for place in range(file.num_record_batches):
-            batches.append(file.get_batch(place))
-            rows += batches[-1].num_rows
-            size += batches[-1].nbytes
-            limits.check_shape(rows, len(file.schema), called)
-            limits.check_bytes(size, called)
-        return to_frame(pa.Table.from_batches(batches, file.schema))
-    except (pa.ArrowException, OSError) as error:
-        raise _unreadable(called, "Feather", error) from error
+    file = pa.ipc.open_file(pa.BufferReader(data))
+    batches, rows, size = [], 0, 0
+    for place in range(file.num_record_batches):
+        batches.append(file.get_batch(place))
+        rows += batches[-1].num_rows
+        size += batches[-1].nbytes
+        limits.check_shape(rows, len(file.schema), called)
+        limits.check_bytes(size, called)
+    return to_frame(pa.Table.from_batches(batches, file.schema), called)
 
 
-def _unreadable(called: str, kind: str, error: Exception) -> Exception:
-    if isinstance(error, MemoryError):
-        return error
-    return InputError(
-        f"{called} is not what its name says: it cannot be read as {kind}. Check the file."
-    )
-
-
-def to_frame(table: pa.Table) -> pd.DataFrame:
+def to_frame(table: pa.Table, called: str) -> pd.DataFrame:
     """A pyarrow table in pandas, with all of its columns."""
-    refuse_repeated(table.column_names)
+    refuse_repeated(table.column_names, called)
     frame = as_pandas(table)
     if frame.index.name is not None or type(frame.index).__name__ == "MultiIndex":
         frame = frame.reset_index()  # columns that pandas kept aside
