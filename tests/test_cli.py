@@ -311,9 +311,8 @@ def test_fair_says_what_to_bear_in_mind_once(monkeypatch, file):
         ("", []),
         ("a", ["a"]),
         ("a, b", ["a", "b"]),
-        ("race, mother,a", ["race, mother", "a"]),
-        ("a,race, mother", ["a", "race, mother"]),
-        ("x,y,x", ["x,y", "x"]),
+        ("race, mother", ["race, mother"]),
+        (["a", "x,y"], ["a", "x,y"]),
         ("a,a", ["a"]),
     ],
 )

@@ -249,7 +249,7 @@ def test_bad_folders_write_nothing(tmp_path):
         ({"engine": "local", "scaling": "standard"}, "has no spread before it is passed over"),
         ({"engine": "local", "n_groups": 3}, "is searched for one left-out group"),
         ({"engine": "local", "group_size": 3}, "in the sample of 1,200"),
-        ({"engine": "local", "memory": "much"}, "not an amount of memory"),
+        ({"engine": "local", "memory": "much"}, "is no size"),
         ({"engine": "dask"}, "no client of one is there"),
     ],
 )

@@ -3,15 +3,12 @@
 import warnings
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from numba import njit
 
 # Kernels let go of the interpreter lock and divide as IEEE does.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-
-_KERNELS: list[Any] = []
 
 
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -23,18 +20,10 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     if function is None:
         return lambda function: kernel(function, **options)
     try:
-        compiled = njit(cache=True, **_OPTIONS, **options)(function)
-        _KERNELS.append(compiled)
-        return compiled
+        return njit(cache=True, **_OPTIONS, **options)(function)
     except RuntimeError:  # no folder takes the cache
         _say_once()
         return njit(**_OPTIONS, **options)(function)
-
-
-def is_first_time() -> bool:
-    """Whether no kernel has been compiled here before, so that the first search takes longer."""
-    folders = {kernel._cache.cache_path for kernel in _KERNELS if hasattr(kernel, "_cache")}
-    return bool(folders) and not any(any(Path(each).glob("*.nbi")) for each in folders)
 
 
 @cache

@@ -383,6 +383,7 @@ OTHER_COMMANDS = {
         "folds that rows are held out in", "--folds", takes=range(2, _UNBOUNDED), usual="5"),
     "repeats": Setting(
         "times that rows are dealt anew", "--repeats", takes=range(1, _UNBOUNDED), usual="3"),
+    "max_upload": Setting("the largest file that it takes", "--max-upload", "SIZE", usual="512MB"),
 }  # fmt: skip
 # What can be asked of an audit, by its name in Python, in the order of the guide.
 AUDIT: dict[str, Setting] = {

@@ -23,7 +23,6 @@ from leftout.settings import AUDIT, EXECUTION, NAMES, Settings
 
 if TYPE_CHECKING:
     from leftout.auditing.result import Audit
-    from leftout.running import Report
 
 
 _AUDIT_OPTIONS = [name for name, setting in {**AUDIT, **EXECUTION}.items() if setting.option]
@@ -117,14 +116,11 @@ def _run(
     with ExitStack() as running:  # a cluster is needed until all is written
         with interruptible(), reported(quiet or events is not None) as report, refused():
             from leftout.cli import options
-            from leftout.compiling import is_first_time
             from leftout.engine.run import run
             from leftout.engine.tables import ChunkedTable
             from leftout.files import check_folder, check_ours
 
             report = report if events is None else events.progress
-            if is_first_time():
-                report = _with_compiling(report)
             asked = {name: given[name] for name in AUDIT if name in given}
             check_folder(folder, "audit.json", "report.html", "groups.csv")
             report("reading the table", 0, 1)
@@ -163,17 +159,6 @@ def _run(
                 )
         if found.chunks is not None:
             found.chunks.end()
-
-
-def _with_compiling(report: Report) -> Report:
-    """Progress that says, of the first search, why it takes longer than it will again."""
-    from leftout.auditing.stages import FIND
-
-    def told(what: str, done: int, total: int) -> None:
-        searching = what.startswith(FIND)
-        report(f"{what} (compiling, the first time only)" if searching else what, done, total)
-
-    return told
 
 
 def _written(found: Audit) -> tuple[dict[str, str | bytes], Any]:

@@ -43,31 +43,14 @@ def column(text: str | None, table: pd.DataFrame, option: str) -> Any:
 
 
 def names(texts: str | Sequence[str], table: pd.DataFrame, option: str) -> list[Any]:
-    """Columns that texts name: each a name as it stands, or names with commas between them.
-
-    Where names in such a list have commas or spaces, the longest ones count.
-    """
+    """Columns that texts name: each a name as it stands, or names with commas between them."""
     known = column_names(table)
     parts: list[str] = []
     for text in [texts] if isinstance(texts, str) else texts:
-        parts += [text] if text in map(str, known) else _parts(text, known)
+        listed = [part.strip() for part in text.split(",")] if text.strip() else []
+        parts += [text] if text in map(str, known) else listed
     chosen = [find(known, part, option) for part in parts]
     return list(dict.fromkeys(chosen))
-
-
-def _parts(text: str, known: list[Any]) -> list[str]:
-    odd = [str(name) for name in known if "," in str(name) or str(name) != str(name).strip()]
-    odd.sort(key=len, reverse=True)
-    parts, rest = [], text
-    while rest.strip():
-        part = next((name for name in odd if f"{rest},".startswith(f"{name},")), None)
-        if part is None:
-            rest = rest.lstrip()
-            part = next((name for name in odd if f"{rest},".startswith(f"{name},")), None)
-        taken = rest.partition(",")[0] if part is None else part
-        parts.append(taken.strip() if part is None else part)
-        rest = rest[len(taken) + 1 :]
-    return parts
 
 
 def groups(table: pd.DataFrame, by: list[Any]) -> NDArray[np.str_]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from leftout.cli.common import Refused, refused
+from leftout.cli.common import Refused, refused, takes
 
 _NEEDS = ("starlette", "uvicorn", "python_multipart")
 
@@ -26,10 +26,7 @@ _NEEDS = ("starlette", "uvicorn", "python_multipart")
     help="Folder that keeps audits; by default a private one of yours.",
 )
 @click.option("--open", "open_browser", is_flag=True, help="Open a browser.")
-@click.option(
-    "--max-upload", default="512MB", show_default=True, metavar="SIZE",
-    help="The largest file that it takes.",
-)  # fmt: skip
+@takes("max_upload")
 def serve(port: int, data: Path | None, open_browser: bool, max_upload: str) -> None:
     """Audit tables in a browser: choose a file, say what matters, read the report.
 
@@ -38,9 +35,10 @@ def serve(port: int, data: Path | None, open_browser: bool, max_upload: str) -> 
     """
     with refused():
         try:
+            from leftout.data.files.limits import n_bytes
             from leftout.page.serving import serve as run
             from leftout.page.store import home
-            from leftout.page.uploads import Limits, size_of
+            from leftout.page.uploads import Limits
         except ImportError as error:
             if (error.name or "").partition(".")[0] not in _NEEDS:
                 raise
@@ -48,9 +46,7 @@ def serve(port: int, data: Path | None, open_browser: bool, max_upload: str) -> 
                 f"The page needs a package that is not installed ({error.name}). Run: pip install "
                 "'leftout[page]'"
             ) from error
-        upload = size_of(max_upload)
-        if upload is None:
-            raise Refused(f"--max-upload {max_upload} is no size; give for example 512MB or 2GB.")
+        upload = n_bytes(max_upload, "max_upload")
         try:
             run(port, data or home(), Limits(upload=upload), _announce, open_browser)
         except KeyboardInterrupt:

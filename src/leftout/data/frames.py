@@ -64,8 +64,9 @@ def as_frame(table: Any) -> Any:
 
 def column_names(table: Any) -> list[Any]:
     """Names of a table's columns; empty for an array."""
-    names = getattr(table, "column_names", None)  # pyarrow
-    return list(getattr(table, "columns", []) if names is None else names)
+    if hasattr(type(table), "column_names"):  # pyarrow; a column of pandas may be called so
+        return list(table.column_names)
+    return list(getattr(table, "columns", []))
 
 
 def refuse_repeated(names: Sequence[Any], called: str = "The table") -> None:

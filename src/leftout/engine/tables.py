@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from leftout.checks import check_choice
 from leftout.data.files.arrow import as_pandas
 from leftout.data.files.fetching import is_stream
 from leftout.data.files.formats import TEXT
+from leftout.data.files.limits import n_bytes
 from leftout.data.reading import Source
 from leftout.engine.chunks import STORED, Chunk, fingerprint, listed, n_rows_of, paths_of
 from leftout.engine.copies import copy_dask, copy_feather, copy_text, is_dask, private_folder
@@ -31,8 +31,6 @@ HERE = "here"
 _CELL, _BYTE = 68, 12
 # Of this machine's memory, the share that a table may take unless somebody says how much.
 _SHARE = 0.5
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-_BYTES = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", re.IGNORECASE)
 
 
 @dataclass(eq=False)
@@ -78,7 +76,7 @@ class ChunkedTable:
         if scheduler is None:
             cluster = Dask.current()
         elif scheduler == HERE:
-            cluster = Dask.here(None if memory is None else n_bytes(memory))
+            cluster = Dask.here(None if memory is None else n_bytes(memory, "memory"))
         else:
             cluster = Dask.at(scheduler)
         try:
@@ -98,7 +96,7 @@ def in_parts(
     """
     if isinstance(engine, str):
         check_choice("engine", engine, ENGINES)
-    limit = int(_SHARE * available_memory()) if memory is None else n_bytes(memory)
+    limit = int(_SHARE * available_memory()) if memory is None else n_bytes(memory, "memory")
     name: str | None = None
     if isinstance(table, list | tuple) and len(table) == 1:
         (table,) = table
@@ -178,27 +176,6 @@ def _chunks(table: Any, copies: ExitStack) -> tuple[list[Chunk], list[str]]:
 def _kind(path: str) -> str | None:
     kinds = {"text": TEXT, "Feather": FEATHER, "Parquet": STORED}
     return next((kind for kind, ends in kinds.items() if path.lower().endswith(ends)), None)
-
-
-def n_bytes(text: int | str) -> int:
-    """Bytes as people write them.
-
-    Examples
-    --------
-    >>> n_bytes("2GB"), n_bytes("512 MiB"), n_bytes(1000)
-    (2000000000, 536870912, 1000)
-    """
-    if isinstance(text, int) and text > 0:
-        return text
-    found = _BYTES.fullmatch(str(text))
-    if found is None or not float(found[1]):
-        raise InputError(
-            f"{parameter_label('memory', text)} is not an amount of memory; give one such as 2GB."
-        )
-    unit = _UNITS[found[2].lower()]
-    if "i" in str(text).lower():
-        unit = 1024 ** (len(str(unit)) // 3)
-    return int(float(found[1]) * unit)
 
 
 def opened(

@@ -19,7 +19,6 @@ from leftout.page.store import Entry, Store
 
 # Bytes of a form around its file, and of one without a file; how many fields there may be.
 _AROUND, _FORM, _MOST_FIELDS = 10_000, 10**6, 10_000
-_SIZE_UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "B": 1, "": 1}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,21 +40,6 @@ class Limits(TableLimits):
     reading: float = 600.0
     auditing: float = 6 * 3600.0
     waiting: int = 20
-
-
-def size_of(text: str) -> int | None:
-    """Bytes that a text such as ``512MB`` means; None if it means none.
-
-    >>> size_of("512MB"), size_of("1.5 gb"), size_of("20"), size_of("much"), size_of("-1MB")
-    (512000000, 1500000000, 20, None, None)
-    """
-    bare = text.strip().upper()
-    unit = next(unit for unit in _SIZE_UNITS if bare.endswith(unit))
-    try:
-        size = float(bare.removesuffix(unit)) * _SIZE_UNITS[unit]
-    except ValueError:
-        return None
-    return int(size) if 1 <= size < 1e15 else None
 
 
 async def fields_of(request: Request) -> dict[str, str]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.running import available_memory
 
 # Of the available memory: bytes that a cell takes while a table is read and audited, and the
 # fraction that the unpacked bytes of a file may be.
 _BYTES_PER_CELL, _MEMORY_FRACTION = 68, 4
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,3 +65,18 @@ def describe_size(size: float) -> str:
         if size >= n_bytes:
             return f"{size / n_bytes:.3g} {unit}"
     return f"{size:.0f} bytes"
+
+
+def n_bytes(size: int | str, name: str) -> int:
+    """Bytes as people write them, of the parameter of this name.
+
+    >>> n_bytes("2GB", "memory"), n_bytes("512 MiB", "memory"), n_bytes(1000, "memory")
+    (2000000000, 536870912, 1000)
+    """
+    found = _SIZE.fullmatch(str(size))
+    if found is None or float(found[1]) <= 0.0:
+        raise InputError(
+            f"{parameter_label(name, size)} is no size; give one such as 512MB or 2GB."
+        )
+    power = " kmgt".index(found[2].lower() or " ")
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
