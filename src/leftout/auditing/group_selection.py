@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -61,12 +62,27 @@ class GroupPlan:
         return None if self.sizes is None else self.sizes[0]
 
 
-def components(posed: SearchProblem, asked: int | float) -> int:
+def search_for(
+    settings: Settings, n_jobs: int | None, representation: Any = None
+) -> MaxDisparityPartition:
+    """The search that settings ask for; of a size that evidence decides, a free one."""
+    search = MaxDisparityPartition(
+        settings.n_components, representation=representation,
+        min_group_size=settings.min_group_size, n_groups=settings.n_groups, loss=settings.loss,
+        centering=settings.centering, random_state=settings.random_state, n_jobs=n_jobs,
+        solver=settings.solver,
+    )  # fmt: skip
+    search.set_params(group_size=None if settings.group_size == EVIDENCE else settings.group_size)
+    search._check_names()
+    return search
+
+
+def components(search_problem: SearchProblem, asked: int | float) -> int:
     """The number of components, settled once on all rows: not between two that tie.
 
     A share of the variance leaves a choice: the next number that parts them.
     """
-    d, shares = posed.problem.d, posed.explained
+    d, shares = search_problem.problem.d, search_problem.explained
     if not isinstance(asked, float):
         return d
     apart = np.flatnonzero(shares[:-1] - shares[1:] > _TIED_SHARES * shares[0]) + 1
@@ -179,7 +195,7 @@ def _count_groups(
 
 def find_groups(
     search: MaxDisparityPartition,
-    posed: SearchProblem,
+    search_problem: SearchProblem,
     X: pd.DataFrame,
     plan: GroupPlan,
     wide: bool,
@@ -199,12 +215,12 @@ def find_groups(
     if plan.size is not None:
         thorough.set_params(group_size=plan.size)
         smallest, _ = group_sizes(None, plan.size, *X.shape)
-    group = thorough._fit_problem(X, posed.resized(smallest, plan.size))
+    group = thorough._fit_problem(X, search_problem.resized(smallest, plan.size))
     return group.set_params(solver=search.solver)
 
 
 def best_seen(
-    found: MaxDisparityPartition, posed: SearchProblem, X: pd.DataFrame, runs: Stability
+    found: MaxDisparityPartition, search_problem: SearchProblem, X: pd.DataFrame, runs: Stability
 ) -> MaxDisparityPartition:
     """The group, or a better one of the same size that a search from another start has found."""
     best = int(np.argmax(runs.disparities))
@@ -217,7 +233,7 @@ def best_seen(
     )  # fmt: skip
     size = found.left_out_.size
     smallest, _ = group_sizes(None, size, *X.shape)
-    return clone(found)._fit_result(X, posed.resized(smallest, size), result)
+    return clone(found)._fit_result(X, search_problem.resized(smallest, size), result)
 
 
 def papers(

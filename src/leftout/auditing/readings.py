@@ -312,8 +312,8 @@ def _ways(
 def _components(found: MaxDisparityPartition, X: Array, asked: Any) -> int:
     """As many components as were asked for, or as the share of variance asked for takes."""
     with collected_warnings():
-        posed = clone(found).set_params(n_components=asked, group_size=None)._build_problem(X)
-    return posed.problem.d
+        free = clone(found).set_params(n_components=asked, group_size=None)
+        return free._build_problem(X).problem.d
 
 
 def _without_indicators(intake: PreparedTable) -> Array | None:

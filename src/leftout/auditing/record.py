@@ -140,7 +140,7 @@ class Chunks(Serializable):
         Rows that were looked at one by one.
     all_rows, sample : list of str
         Parts of the result that come from all rows, and from the sample.
-    looked_at : MaxDisparityPartition
+    examined : MaxDisparityPartition
         The group among the rows of the sample.
     parts : callable
         Yields a name and a data frame for each chunk: rows, groups, scores.
@@ -148,7 +148,7 @@ class Chunks(Serializable):
         Removes what was kept in case that the audit is stopped.
     """
 
-    hidden = ("looked_at", "parts", "end")
+    hidden = ("examined", "parts", "end")
 
     engine: str
     n_files: int
@@ -157,7 +157,7 @@ class Chunks(Serializable):
     n_sampled: int
     all_rows: list[str]
     sample: list[str]
-    looked_at: MaxDisparityPartition
+    examined: MaxDisparityPartition
     parts: Callable[[], Iterator[tuple[str, pd.DataFrame]]]
     end: Callable[[], None]
 

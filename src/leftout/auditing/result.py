@@ -153,9 +153,9 @@ class Audit:
         return len(self.left_out_groups) == 1
 
     @property
-    def looked_at(self) -> MaxDisparityPartition:
+    def examined(self) -> MaxDisparityPartition:
         """The group among the rows of ``intake``: all, or those of a sample."""
-        return self.partition if self.chunks is None else self.chunks.looked_at
+        return self.partition if self.chunks is None else self.chunks.examined
 
     @property
     def n_rows(self) -> int:
@@ -219,7 +219,7 @@ class Audit:
         return answer_of(
             self.left_out_groups, self.mitigation, named=self.named, harm=self.harm,
             findings=self.findings, sampled=self.sampled, after=self.afterwards,
-            mask=self.looked_at.left_out_.mask if self.alone else None,
+            mask=self.examined.left_out_.mask if self.alone else None,
         )  # fmt: skip
 
     def each(self, **values: Sequence[Any]) -> Audit:

@@ -59,7 +59,7 @@ from leftout.groups.problem_setup import SMALL, SearchProblem
 from leftout.groups.sizes import group_sizes
 from leftout.linalg.losses import WIDE
 from leftout.running import Report, Stages, Steps, collected_warnings, one_thread, warn
-from leftout.settings import AUTO, EVIDENCE, TENTH, Settings
+from leftout.settings import AUTO, TENTH, Settings
 
 # Of wide tables, fewer splits and starts do: each takes longer. Searches of a part from other
 # starts say whether they agree, not what is best on the whole: fewer do.
@@ -89,7 +89,7 @@ class AuditPipeline:
 
     intake: PreparedTable
     search: MaxDisparityPartition  # as asked; the number of components is settled
-    posed: SearchProblem  # the whole table's problem, of any size
+    search_problem: SearchProblem  # the whole table's problem, of any size
     settings: Settings
     X: pd.DataFrame
     rows: NDArray[np.intp]  # those that evidence and other solvers are tried on
@@ -115,25 +115,19 @@ class AuditPipeline:
         representation = None
         if given is not None:
             intake, representation = intake.seeing(given.features), given.representation
-        search = MaxDisparityPartition(
-            settings.n_components, representation=representation,
-            min_group_size=settings.min_group_size, n_groups=settings.n_groups,
-            loss=settings.loss, centering=settings.centering,
-            random_state=settings.random_state, n_jobs=n_jobs, solver=settings.solver,
-        )  # fmt: skip
-        size = None if settings.group_size == EVIDENCE else settings.group_size
-        search.set_params(group_size=size)._check_names()
+        search = group_selection.search_for(settings, n_jobs, representation)
+        size = search.group_size
         if settings.n_groups != 1:  # steps search for one group, unless they say otherwise
             if settings.n_groups != AUTO and size != TENTH:
                 count = int(settings.n_groups)
                 group_sizes(search.min_group_size, size, *intake.X.shape, n_groups=count)
             search.set_params(n_groups=1, group_size=None)
-        posed = search._build_problem(intake.X).resized(size=None)
-        d = posed.problem.d
+        problem = search._build_problem(intake.X).resized(size=None)
+        d = problem.problem.d
         if representation is None:
-            d = group_selection.components(posed, settings.n_components)
-        if d != posed.problem.d:
-            posed = search.set_params(n_components=d)._build_problem(intake.X).resized(size=None)
+            d = group_selection.components(problem, settings.n_components)
+        if d != problem.problem.d:
+            problem = search.set_params(n_components=d)._build_problem(intake.X).resized(size=None)
         search.set_params(n_components=d, group_size=None)
         X = pd.DataFrame(intake.X, columns=intake.feature_names)
         rows, part = np.arange(len(X)), X
@@ -147,7 +141,7 @@ class AuditPipeline:
                 f"without leading columns and after a mitigation from {len(part):,} of them, "
                 "drawn at random, with sizes in proportion."
             )
-        return cls(intake, search, posed, settings, X, rows, part, stages, given=given)
+        return cls(intake, search, problem, settings, X, rows, part, stages, given=given)
 
     def audit(self, notes: list[str], first: Listener = None, partial: Listener = None) -> Audit:
         """All stages; ``notes`` are what was and will be said on the way."""
@@ -160,9 +154,11 @@ class AuditPipeline:
                 )
             found = group_selection.papers(self.search, self.X, stability)
         else:
-            d = self.posed.problem.d
+            d = self.search_problem.problem.d
             plan = group_selection.plan_groups(self.search, d, self.X, self.rows, asked, report)
-            found = group_selection.find_groups(self.search, self.posed, self.X, plan, self.wide)
+            found = group_selection.find_groups(
+                self.search, self.search_problem, self.X, plan, self.wide
+            )
         with one_thread(plan.n_groups == 1 and self.wide and self.X.size <= SMALL):
             start = self.started(found, plan, notes, stability=stability)
         return self.answered(start, plan, first, partial)
@@ -204,8 +200,8 @@ class AuditPipeline:
             blanks=blanks,
             repeats=find_repeats(self.intake.X),
             trust_rows=self.rows,
-            smallest=self.posed.problem.min_size,
-            scree=self.posed.explained,
+            smallest=self.search_problem.problem.min_size,
+            scree=self.search_problem.explained,
             scores=found.score_samples(self.X),
             settings=self.settings,
             notes=notes,
@@ -266,11 +262,11 @@ class AuditPipeline:
         by_size = now.alone and self._whole and now.chunks is None
         if self._skipped or not by_size or self._runs < 2:
             return now
-        found, runs = now.looked_at, self._runs
+        found, runs = now.examined, self._runs
         task = SearchTask.of(clone(self.search).set_params(random_state=FIXED), self.part)
         rngs, size = task.rngs[2].spawn(3)[2].spawn(runs), found.left_out_.size
         (stability,) = restarts(task, [size], rngs, Steps(runs, None), found.labels_)
-        better = group_selection.best_seen(found, self.posed, self.X, stability)
+        better = group_selection.best_seen(found, self.search_problem, self.X, stability)
         if better is not found:
             now = self.started(better, plan, now.notes)
         return now.each(stability=[stability])
@@ -278,7 +274,7 @@ class AuditPipeline:
     def _subgroups(self, now: Audit) -> Audit:
         """With subgroups, and known groups."""
         named, known = named_and_known(
-            now.looked_at, self.intake, self.settings, few_of(self.rows, self.X.shape[1]),
+            now.examined, self.intake, self.settings, few_of(self.rows, self.X.shape[1]),
             self.wide, self.search.n_jobs, self.stages.begin(NAME),
         )  # fmt: skip
         if known is not None and self.exact is not None:
@@ -294,7 +290,7 @@ class AuditPipeline:
         """With whom mitigation leaves worst off; of many rows, some are looked at."""
         if self._skipped:
             return now
-        found, rows = now.looked_at, self._searched_after
+        found, rows = now.examined, self._searched_after
         if now.chunks is not None or self.wide:
             large = "is wide" if self.wide else "does not fit into memory"
             why = f"Not looked at where a table {large}: call leftout.afterwards on a part of it."
@@ -314,7 +310,7 @@ class AuditPipeline:
 
     def _costs(self, now: Audit) -> Audit:
         """With what components cost a model, and how a prediction that is there errs."""
-        found, asked = now.looked_at, self.settings
+        found, asked = now.examined, self.settings
         harm, why = measure_harm(
             found, self.intake, asked, self.search.n_jobs, self.stages.begin(COST), self.given,
         )  # fmt: skip
@@ -335,7 +331,7 @@ class AuditPipeline:
         report = self.stages.begin(TRUST)
         if self._skipped:
             return now
-        found = now.looked_at
+        found = now.examined
         n_jobs, seed = self.search.n_jobs, self.search.random_state
         weighed = assess(
             clone(found).set_params(random_state=seed, n_jobs=n_jobs), self.part,
@@ -360,7 +356,7 @@ class AuditPipeline:
         """With what other runs and searches without leading columns say of the group."""
         if self._skipped or not now.alone:
             return now
-        found, told, stability = now.looked_at, now.explanation, now.stability
+        found, told, stability = now.examined, now.explanation, now.stability
         if not self._whole:  # the group that the same search finds in the part
             size = found.left_out_.share
             found = clone(self.search).set_params(min_group_size=None, group_size=size)
@@ -381,7 +377,7 @@ class AuditPipeline:
         """With who is left out under other readings of the table."""
         if self.settings.preset is not None or now.chunks is not None:
             return now
-        return replace(now, readings=read_in_other_ways(now.looked_at, self.intake, self.settings))
+        return replace(now, readings=read_in_other_ways(now.examined, self.intake, self.settings))
 
     def _explained(
         self,

@@ -60,7 +60,7 @@ def audit(
     resume: bool = False,
     progress: Report | bool | None = None,
 ) -> Audit:
-    """Audit a table: who does its PCA leave out, why, does it come back, what can be done?
+    """Audit a table: who does its PCA leave out, why, does it replicate, what can be done?
 
     Parameters
     ----------
@@ -112,21 +112,21 @@ def audit(
         them or a list.
     n_groups : int or "auto", default=1
         Left-out groups to find, up to nine, the rest not among them.
-        ``"auto"``: as many as go beyond comparison tables, at most six left-out groups, sized by
+        ``"auto"``: as many as go beyond surrogate tables, at most six left-out groups, sized by
         the evidence; where there is none, the worst-represented tenth is told of all the same.
         Each group is then compared with the rest: the rows of no left-out group.
     n_restarts, n_surrogates : int
-        Searches from other starts, and comparison tables of each kind that decide if nothing is
+        Searches from other starts, and surrogate tables of each kind that decide if nothing is
         clear before.
     quick : bool, default=False
         The first answer only: the group, who they are, what Fair PCA does about it.
     preset : {"paper"} or None
         ``"paper"``: loss, centring, search, encoding and rows as in the paper, to reproduce it.
     sample : int or None
-        Audit a sample of this many rows, drawn at random; in proportion to the target's values
+        Audit a random sample of this many rows; in proportion to the target's values
         where ``encoding`` is ``"target"``.
     random_state : int, Generator or None, default=0
-        Of samples, comparison tables, splits and folds. The group itself does not depend on it.
+        Of samples, surrogate tables, splits and folds. The group itself does not depend on it.
     n_jobs : int or None
         Threads. The answer does not depend on it.
     rows : int, default=0

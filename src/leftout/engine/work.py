@@ -42,7 +42,7 @@ from leftout.linalg.problem import Problem
 from leftout.linalg.top_k import RowForm, highest, score_form
 from leftout.representation.base import Representation, check_components
 from leftout.running import Report, Stages, warn
-from leftout.settings import EVIDENCE, Settings
+from leftout.settings import Settings
 from leftout.solvers import Alternating, SearchResult, SolverContext
 from leftout.solvers.sampling import SingleRows, sample_places
 from leftout.solvers.streaming import STREAMED_ABOVE, search_passes
@@ -75,7 +75,7 @@ class ChunkedAudit:
     intake: PreparedTable  # of the sample
     search: MaxDisparityPartition
     shared: Shared
-    posed: SearchProblem  # of all rows, by their moments alone
+    search_problem: SearchProblem  # of all rows, by their moments alone
     settings: Settings
     stages: Stages
 
@@ -91,31 +91,25 @@ class ChunkedAudit:
         """Read and encode what is needed, and settle what all later steps share."""
         plan, intake = prepare_chunks(parts.chunks, passes.fold, asked, source=parts.name)
         table = ChunkedRows(plan, parts.chunks, passes.fold)
-        search = MaxDisparityPartition(
-            asked.n_components, min_group_size=asked.min_group_size, n_groups=asked.n_groups,
-            loss=asked.loss, centering=asked.centering, random_state=asked.random_state,
-            n_jobs=n_jobs, solver=asked.solver,
-        )  # fmt: skip
-        given = None if asked.group_size == EVIDENCE else asked.group_size
-        search.set_params(group_size=given)._check_names()
+        search = group_selection.search_for(asked, n_jobs)
         rule, pooled = Loss.named(asked.loss, asked.centering), moments_of(table, intake.X)
         whole = Summary(np.empty((0, table.n_features)), pooled, pooled.origin, None)
         shared = check_components(rule, whole, asked.n_components)
-        posed = _problem(rule, shared, whole.rows, pooled, 1)
-        d = group_selection.components(posed, asked.n_components)
+        problem = _problem(rule, shared, whole.rows, pooled, 1)
+        d = group_selection.components(problem, asked.n_components)
         if d != len(shared.components):
             shared = check_components(rule, whole, d)
-            posed = _problem(rule, shared, whole.rows, pooled, 1)
+            problem = _problem(rule, shared, whole.rows, pooled, 1)
         search.set_params(n_components=d, group_size=None)
-        return cls(parts, plan, table, passes, intake, search, shared, posed, asked, stages)
+        return cls(parts, plan, table, passes, intake, search, shared, problem, asked, stages)
 
     @property
     def rule(self) -> Loss:
-        return self.posed.problem.loss
+        return self.search_problem.problem.loss
 
     @property
     def pooled(self) -> Moments:
-        return self.posed.problem.pooled
+        return self.search_problem.problem.pooled
 
     def audit(
         self,
@@ -139,8 +133,8 @@ class ChunkedAudit:
         if len(X) < m:
             warn(
                 f"The group, its losses, Fair PCA and what is counted come from all {m:,} rows; "
-                f"what columns are, names, rules and costs from {len(X):,} of them, comparison "
-                f"tables, halves and parts of the rows from {len(part):,}, drawn at random, with "
+                f"what columns are, names, rules and costs from {len(X):,} of them; surrogate "
+                f"tables, halves and parts of the rows from {len(part):,}, sampled at random, with "
                 "sizes in proportion."
             )
         exact = None
@@ -171,7 +165,7 @@ class ChunkedAudit:
             start.each(partition=[found], explanation=[explanation]),
             partition=found,
             smallest=smallest,
-            scree=self.posed.explained,
+            scree=self.search_problem.explained,
             chunks=self._chunks(found, sampled),
         )
         return work.answered(start, plan, first, partial)
@@ -185,8 +179,8 @@ class ChunkedAudit:
             smallest, _ = group_sizes(None, size, m, n)
         if m * n <= STREAMED_ABOVE:  # small enough to be searched as in memory
             rows = pd.DataFrame(self.table.take(np.arange(m)), columns=X.columns)
-            posed = self.search._build_problem(rows.to_numpy()).resized(size=None)
-            group = group_selection.find_groups(self.search, posed, rows, plan, False)
+            search_problem = self.search._build_problem(rows.to_numpy()).resized(size=None)
+            group = group_selection.find_groups(self.search, search_problem, rows, plan, False)
             labels = group.labels_.astype(np.int8)
             sides = self._problem_of(rows, 1).problem.split(labels)
             return SearchResult(
@@ -222,7 +216,7 @@ class ChunkedAudit:
             random_state=group_selection.FIXED, solver=Alternating(n_starts=None), group_size=size,
             min_group_size=None,
         )  # fmt: skip
-        found._fit_result(X.iloc[:1], self.posed, result, bound.ceiling(along.found, size))
+        found._fit_result(X.iloc[:1], self.search_problem, result, bound.ceiling(along.found, size))
         return found.set_params(solver=self.search.solver)
 
     def _among(
@@ -256,7 +250,7 @@ class ChunkedAudit:
             n_sampled=len(self.intake.rows),
             all_rows=[*ALL_ROWS, *(OF_SAMPLE if everything else ())],
             sample=[] if everything else list(OF_SAMPLE),
-            looked_at=sampled,
+            examined=sampled,
             parts=functools.partial(
                 scored, self.passes.engine, self.plan, self.parts, found, self.rule
             ),

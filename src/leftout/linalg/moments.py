@@ -285,15 +285,15 @@ def cell_moments(
     if known is not None:
         parts = counts.reshape(len(known), -1)
         spared = np.arange(len(known)) * parts.shape[1] + parts.argmax(axis=1)
-    looked_at = np.ones(n_cells, dtype=bool)
-    looked_at[spared] = False
+    visited = np.ones(n_cells, dtype=bool)
+    visited[spared] = False
     small = codes.astype(np.uint16) if n_cells <= 1 << 16 else codes  # sorted by their digits
     if len(spared):
-        rows = np.flatnonzero(looked_at[codes])
+        rows = np.flatnonzero(visited[codes])
         order = rows[np.argsort(small[rows], kind="stable")]
     else:
         order = np.argsort(small, kind="stable")
-    sizes = np.where(looked_at, counts, 0)
+    sizes = np.where(visited, counts, 0)
     stops = np.cumsum(sizes)
     for cell in np.flatnonzero(sizes):
         part = Z[order[stops[cell] - sizes[cell] : stops[cell]]]
