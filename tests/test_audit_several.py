@@ -137,7 +137,7 @@ def counted(*sizes):
 
 
 COUNTS = {
-    "none": ((), [50], "tenth", "No number of groups goes beyond comparison tables; what follows"),
+    "none": ((), [50], "tenth", "No number of groups goes beyond"),
     "one": ((70,), [70], "evidence", "1 left-out group is more than surrogates show"),
     "two": ((70, 110), [70, 110], "evidence", "2 left-out groups are more than"),
 }
