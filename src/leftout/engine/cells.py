@@ -20,7 +20,7 @@ def raw_column(name: str, cells: pa.Array, kind: pa.DataType, as_category: bool)
 
     Numbers stay numbers, also where they take no more than two values, unless they are wanted
     ``as_category``; categories are in the order in which they are stored. ``kind`` is the column's
-    type in the layout. Cells that cannot be read are missing: the sample has none of them, or its
+    type in the schema. Cells that cannot be read are missing: the sample has none of them, or its
     column is not to be read.
     """
     import pyarrow.types as is_a

@@ -65,10 +65,10 @@ class PassState:
 
     @classmethod
     def of(cls, files: Mapping[str, str], settings: Mapping[str, Any]) -> PassState | None:
-        """The one of these files, each with its fingerprint, and settings; None, with a note, if
-        the user has no folder of states.
+        """The one of these files, each with its fingerprint, and settings.
 
-        What nobody came back for in a month is removed on the way.
+        None, with a note, where the user has no folder of states. What nobody came back for in a
+        month is removed on the way.
         """
         about = [sorted((os.path.abspath(path), seen) for path, seen in files.items())]
         asked = json.dumps([*about, settings, __version__, np.__version__], default=repr)
