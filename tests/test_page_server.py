@@ -213,19 +213,19 @@ SMALL = [
     ("cut.csv.gz", lambda: gzip.compress(CSV)[:-400], "Compressed file ended"),
     ("ragged.csv", lambda: b"a,b,c\n" + b"1,2,3\n" * 50 + b"1,2\n", "field(s) in line 52"),
     ("utf16.csv", lambda: b"\xff\xfe" + CSV.decode().encode("utf-16-le")[:-301], "UTF-16"),
+    ("far.xlsx", far, "16,384 columns; an audit takes at most 2,000"),
+    ("wide.parquet", lambda: parquet(6000), "has 6,000 columns; an audit takes at most 2,000"),
+    ("few.csv", lambda: b"a,b\n1,2\n3,4\n", "2 rows"),
+    ("long.csv.gz", lambda: gzip.compress(b"a,b\n" + b"1,2\n" * 4 * MB), "3,000,000 cells"),
 ]  # fmt: skip
 # and those that a server might choke on.
 BAD = [
     ("table.exe", lambda: CSV, "is of a kind that is not known here"),
     ("table", lambda: CSV, "is of a kind that is not known here"),
     ("bomb.xlsx", bomb, "holds more than 60 MB when it is unpacked"),
-    ("far.xlsx", far, "16,384 columns; an audit takes at most 2,000"),
     ("wide.csv", lambda: b",".join(b"%d" % i for i in range(2 * MB)) + b"\n", "columns; an audit"),
-    ("wide.parquet", lambda: parquet(6000), "has 6,000 columns; an audit takes at most 2,000"),
-    ("long.csv.gz", lambda: gzip.compress(b"a,b\n" + b"1,2\n" * 4 * MB), "3,000,000 cells"),
     ("bomb.csv.gz", lambda: gzip.compress(b"a,b\n" + b"1" * 70 * MB), "more than 60 MB when it is"),
     ("large.csv", lambda: b"a,b\n" + b"1,2\n" * 8 * MB, "is larger than 30 MB"),
-    ("few.csv", lambda: b"a,b\n1,2\n3,4\n", "2 rows"),
 ]  # fmt: skip
 
 
@@ -320,18 +320,6 @@ def test_what_does_not_say_its_size_is_refused(server):
     text = answer.read().decode()
     asking.close()
     assert answer.status == 422 and "did not say how much it sends" in said(text)
-
-
-def test_a_million_columns_are_refused_by_the_first_line(tmp_path):
-    server = Server(tmp_path / "audits")
-    try:
-        before = server.memory()
-        _, key = server.upload("wide.csv", ",".join(map(str, range(10**6))).encode() + b"\n1\n")
-        server.until(key)
-        assert "columns; an audit takes at most 2,000" in server.entry(key)["message"]
-        assert server.memory() - before < 50 * MB
-    finally:
-        server.stop()
 
 
 def test_files_that_can_be_read_are(server):
@@ -433,30 +421,15 @@ def test_a_full_disk_is_told_as_such_and_nobody_waits_for_ever(tmp_path):
         server.stop()
 
 
-def test_an_odd_date_takes_no_page_down(tmp_path):
-    server = Server(tmp_path / "audits")
-    try:
-        keys = [server.ready() for _ in range(4)]
-        server.stop()
-        for key, odd in zip(keys, ("yesterday", 7, None, "0001-01-01T00:00:00+00:00"), strict=True):
-            facts = server.entry(key) | {"created": odd}
-            (server.folder / key / "entry.json").write_text(json.dumps(facts))
-        server.start()
-        page = server.ask("GET", "/")
-        assert page.status == 200 and all(key in page.text for key in keys)
-        for key in keys:
-            assert server.post(f"/audits/{key}/delete").status == 303
-    finally:
-        server.stop()
-
-
 def test_a_report_is_the_command_lines_own(server, tmp_path):
     """Identical but for time stamps, with a name that a shell would trip over."""
     name, table = "our people's (new).csv", people()
     key = server.ready(table, name)
     places = {column: place for place, column in enumerate(table.columns)}
     server.begin(
-        key, **{f"role-{places['sex']}": "sensitive", f"role-{places['income, net']}": "drop"}
+        key,
+        effort="quick",
+        **{f"role-{places['sex']}": "sensitive", f"role-{places['income, net']}": "drop"},
     )
     done = server.until(key)
     assert done["state"] == "done", server.entry(key)["message"]

@@ -27,26 +27,8 @@ _UNBOUNDED = 10**9
 class Setting(NamedTuple):
     """How people ask for a setting, and what they read about it.
 
-    Parameters
-    ----------
-    help : str
-        What it is, in the guide and on the command line.
-    option, metavar : str
-        Its option, "" where there is none, and what follows it.
-    takes : type, range, tuple or callable
-        What a text may be: ``bool`` is a flag, a range a whole number in it, a tuple one of its
-        words, :data:`NAMES` columns; else what a function makes of it (ValueError: it is wrong).
-    default : any
-    usual : str
-        The default as people would write it, where that is not its own text.
-    many, required : bool
-        The option may come again, and adds to a list with commas; it has to come.
-    page, valid : str
-        The label on the page, where it is asked for there; what a text may be, in words.
-    guide : str
-        Where the guide says more.
-    in_python : bool
-        Whether :func:`leftout.audit` takes it.
+    ``takes`` is what a text may be: ``bool`` is a flag, a range a whole number in it, a tuple one
+    of its words, :data:`NAMES` columns; else what a function makes of it (ValueError: it is wrong).
     """
 
     help: str
@@ -54,13 +36,13 @@ class Setting(NamedTuple):
     metavar: str = ""
     takes: Any = str
     default: Any = None
-    usual: str = ""
-    many: bool = False
+    usual: str = ""  # the default as people write it, where that is not its own text
+    many: bool = False  # the option may come again, and adds to a list with commas
     required: bool = False
-    page: str = ""
-    valid: str = ""
-    guide: str = ""
-    in_python: bool = True
+    page: str = ""  # its label on the page, where it is asked for there
+    valid: str = ""  # what a text may be, in words
+    guide: str = ""  # where the guide says more
+    in_python: bool = True  # whether leftout.audit takes it
 
     def read(self, text: str) -> Any:
         """A setting's value from what people write; refuses what is none."""

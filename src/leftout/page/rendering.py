@@ -18,11 +18,8 @@ def rendered(template: str, **values: Any) -> str:
 
 
 def _when(stamp: str) -> str:
-    """A time stamp in this machine's time, to the minute; nothing for one that is none."""
-    try:
-        return f"{datetime.fromisoformat(stamp).astimezone():%Y-%m-%d %H:%M}"
-    except (TypeError, ValueError, OverflowError, OSError):
-        return ""
+    """A time stamp in this machine's time, to the minute."""
+    return f"{datetime.fromisoformat(stamp).astimezone():%Y-%m-%d %H:%M}"
 
 
 def _percent(share: float) -> str:
