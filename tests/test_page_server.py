@@ -19,6 +19,7 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from html import unescape
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -352,8 +353,9 @@ def test_names_are_not_in_the_list_of_processes(server):
     server.until(key, "running")
     while server.worker() is None or not server.state(key)["what"]:
         time.sleep(0.02)
-    with open(f"/proc/{server.worker()}/cmdline") as file:
-        words = file.read()
+    words = ""
+    while not words:  # a process that was just started has none yet
+        words = Path(f"/proc/{server.worker()}/cmdline").read_text()
     server.post(f"/audits/{key}/cancel")
     assert "leftout.page.worker" in words
     for name in ("secret", "sex", "approved", "table.csv"):
