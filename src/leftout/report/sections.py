@@ -16,7 +16,7 @@ _LARGE_PART = 0.1
 _SECTIONS = {
     "findings": ("Findings", "", "Each question that the audit asks, and its answer."),
     "who": ("Who they are", "", "Columns that the group looks like, and its outcome."),
-    "names": ("Subgroups", "", "Groups by conditions on columns that lose most."),
+    "names": ("Subgroups", "", "The subgroups that lose most, by conditions on columns."),
     "known": ("Known groups", "", "Groups of the sensitive columns, beside random groups."),
     "real": ("Why, and does it replicate?", "", "The search in surrogates and on held-out rows."),
     "drivers": ("What drives it", "", "What each column adds to the disparity."),
