@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
@@ -83,42 +84,50 @@ def tiny(seed):
     return X / np.sqrt(np.mean(np.sum(X**2, axis=1))), d, size
 
 
-def test_the_game_on_tiny_tables_against_the_optimum_over_all_groups():
-    """What is proved never exceeds it; what a search says of the answer is nearly always true."""
+@pytest.mark.parametrize("seed", range(50))
+def test_tiny_tables_reach_the_optimum_over_all_groups(seed):
+    X, d, size = tiny(seed)
+    second, best = every_group(X, d, size)
+    optimum = naive.fair_optimum(second, best, d)
+    searching, rng = GroupSearch(X, d, size), np.random.default_rng(seed)
+    pca = np.diag(np.arange(X.shape[1]) < d).astype(float)
+    game = Game(searching, 1.0, searching.search(pca, [], 0, rng, 3), rng)
+    relaxed, stopped = game.play(60, 1e-7)
+    values = np.linalg.eigvalsh(relaxed.F)
+    assert values.min() > -1e-9 and values.max() < 1 + 1e-9 and values.sum() == pytest.approx(d)
+    worst = under(second, best, relaxed.F).max()
+    assert relaxed.value == pytest.approx(worst, abs=1e-9) and stopped == "gap"
+    # the convex program is right to about 1e-7
+    assert abs(worst - optimum) < 1e-6 and worst - game.bound < 1e-8
+    fair = MinimaxPCA(d, group_size=size, random_state=0).fit(X)
+    losses = under(second, best, fair.components_.T @ fair.components_)
+    assert fair.lower_bound_ <= min(optimum + 1e-7, worst + 1e-12)
+    assert fair.worst_loss_ == pytest.approx(losses.max(), abs=1e-9)
+    assert losses.max() <= fair.bound_ + 1e-9
+
+
+@pytest.mark.parametrize("trade_off", [0.3, 1.0])
+def test_a_search_comes_to_what_enumeration_finds(monkeypatch, trade_off):
+    """Bounds of a search without the list are valid; what it says is nearly always true."""
     missed, above = [], []
     for seed in range(20):
         X, d, size = tiny(seed)
-        second, best = every_group(X, d, size)
-        optimum = naive.fair_optimum(second, best, d)
-        searching, rng = GroupSearch(X, d, size), np.random.default_rng(seed)
         pca = np.diag(np.arange(X.shape[1]) < d).astype(float)
-        game = Game(searching, 1.0, searching.search(pca, [], 40, rng, 3), rng)
-        relaxed, _ = game.play(20, 1e-4)
-        values = np.linalg.eigvalsh(relaxed.F)
-        assert values.min() > -1e-9 and values.max() < 1 + 1e-9 and values.sum() == pytest.approx(d)
-        # the convex program is right to about 1e-7
-        assert game.bound <= optimum + 1e-7
-        worst = under(second, best, relaxed.F).max()
-        assert optimum - 1e-7 <= worst and relaxed.value <= worst + 1e-9
-        missed.append(worst - relaxed.value)
-        above.append(worst - optimum)
-        fair = MinimaxPCA(d, group_size=size, random_state=0).fit(X)
-        losses = under(second, best, fair.components_.T @ fair.components_)
-        assert fair.lower_bound_ <= optimum + 1e-7 and fair.worst_loss_ <= losses.max() + 1e-9
-        assert losses.max() <= fair.bound_ + 1e-9
-        missed.append(losses.max() - fair.worst_loss_)
-    assert np.mean(np.array(missed) < 1e-9) >= 0.9
-    assert np.mean(np.array(above) < 0.01) >= 0.9
-
-
-def test_a_search_finds_the_worst_of_all_groups():
-    apart = []
-    for seed in range(20):
-        X, d, size = tiny(seed)
-        F = np.diag(np.arange(X.shape[1]) < d).astype(float)
-        found = GroupSearch(X, d, size).search(F, [], 40, np.random.default_rng(0), 3)[0].loss(F)
-        apart.append(under(*every_group(X, d, size), F).max() - found)
-    assert min(apart) > -1e-9 and np.mean(np.array(apart) < 1e-9) >= 0.9
+        games = []
+        for most in (5_000, 0):
+            with monkeypatch.context() as patched:
+                patched.setattr("leftout.fair.worst._ENUMERATED", most)
+                table, rng = GroupSearch(X, d, size), np.random.default_rng(seed)
+            assert bool(table.every) == (most > 0)
+            found = table.search(pca, [], 40, rng, 3)
+            game = Game(table, trade_off, found, rng)
+            games.append((found[0].loss(pca), game.play(20, 1e-4)[0].F, game))
+        (listed, _, exact), (searched, F, game) = games
+        missed.append(listed - searched)
+        assert game.bound <= exact.bound + 1e-9
+        above.append(exact.search(F, 0) - exact.bound)
+    assert min(missed) > -1e-9 and np.mean(np.array(missed) < 1e-9) >= 0.9
+    assert min(above) > -1e-9 and np.mean(np.array(above) < 0.01) >= 0.9
 
 
 @pytest.fixture(scope="module")
@@ -198,6 +207,46 @@ def test_the_trade_off_goes_from_ordinary_pca_to_the_worst_group(planted):
         assert fair.gap_ == pytest.approx(value - fair.lower_bound_, abs=1e-9)
 
 
+def test_named_groups_are_protected_whatever_their_size(planted, fitted):
+    X, _ = planted
+    small = np.argsort(np.sum((X - fitted.inverse_transform(fitted.transform(X))) ** 2, axis=1))
+    labels = np.where(np.isin(np.arange(len(X)), small[-6:]), "few", "most")
+    fair = MinimaxPCA(2, random_state=0).fit(X, groups=labels)
+    for name, value in fair.named_losses_.items():
+        assert value == pytest.approx(loss(X, labels == name, fair.components_, 2), abs=1e-9)
+        assert value <= fair.worst_loss_ + 1e-9
+    assert list(fair.named_losses_) == ["few", "most"] and fitted.named_losses_ == {}
+    before = loss(X, labels == "few", fitted.components_, 2)
+    assert before > 1.2 * fitted.worst_loss_ and fair.named_losses_["few"] < 0.95 * before
+    assert (
+        fair.baseline_worst_loss_ >= loss(X, labels == "few", PCA(2).fit(X).components_, 2) - 1e-9
+    )
+    assert fair.lower_bound_ >= fitted.lower_bound_ * 0.97  # more groups to please
+
+
+def test_groups_are_routed_as_metadata(planted):
+    X, labels = planted
+    with sklearn.config_context(enable_metadata_routing=True):
+        fair = MinimaxPCA(2, max_rounds=2, random_state=0).set_fit_request(groups=True)
+        pipe = make_pipeline(StandardScaler(), fair)
+        pipe.fit(X, groups=labels)
+        assert list(pipe[1].named_losses_) == [0, 1, 2]
+
+
+def test_one_dimension_more(planted, fitted):
+    X, _ = planted
+    more = MinimaxPCA(2, extra=1, random_state=0).fit(X)
+    assert (more.n_asked_, more.n_components_) == (2, 3) and more.components_.shape == (3, 8)
+    assert more.worst_loss_ == pytest.approx(loss(X, more.worst_group_, more.components_, 2))
+    assert more.worst_loss_ < fitted.worst_loss_ and more.price_ < fitted.price_
+    assert more.worst_loss_ <= 1.04 * fitted.lower_bound_
+    assert more.lower_bound_ == pytest.approx(fitted.lower_bound_, rel=0.05)
+    most = MinimaxPCA(7, extra=5, random_state=0).fit(X)  # no more than there are
+    assert most.n_components_ == 8 and most.worst_loss_ <= 1e-9
+    most = MinimaxPCA(1, extra=6, random_state=0).fit(X)  # better than any group's own
+    assert most.worst_loss_ < 0 < most.lower_bound_ and most.gap_ == 0
+
+
 def test_where_nobody_loses_it_is_ordinary_pca(planted):
     X, _ = planted
     flat = X @ np.diag([1, 1, 0, 0, 0, 0, 0, 0])
@@ -243,6 +292,8 @@ def test_it_lives_in_pipelines_and_names_its_columns(planted, fitted):
         ({"group_size": 301}, "group_size=301 asks for more rows than the 300 of the table"),
         ({"trade_off": 1.1}, "trade_off=1.1 is not a share; give a number from 0 to 1"),
         ({"trade_off": "worst"}, "trade_off='worst' is not a share"),
+        ({"extra": -1}, "extra=-1 is not a whole number"),
+        ({"extra": 0.5}, "extra=0.5 is not a whole number"),
         ({"centering": "paper"}, "centering='paper'"),
         ({"max_rounds": 0}, "max_rounds=0 is not a count"),
         ({"tol": 0.0}, "tol=0.0 is not a tolerance"),
@@ -253,8 +304,8 @@ def test_options_that_make_no_sense_are_refused(planted, options, message):
         MinimaxPCA(**{"n_components": 2, **options}).fit(planted[0])
 
 
-def test_tables_that_cannot_be_used_are_refused(planted, fitted):
-    X, _ = planted
+def test_tables_and_groups_that_cannot_be_used_are_refused(planted, fitted):
+    X, labels = planted
     broken = X.copy()
     broken[3, 2] = np.nan
     with pytest.raises(ValueError, match="contains NaN: 1 of 2400 values, the first in row 3"):
@@ -263,5 +314,7 @@ def test_tables_that_cannot_be_used_are_refused(planted, fitted):
         MinimaxPCA(2).fit(np.ones_like(X))
     with pytest.raises(ValueError, match="Found 1 sample, but PCA needs at least 2 rows"):
         MinimaxPCA(1).fit(X[:1])
+    with pytest.raises(ValueError, match="one label per row is needed"):
+        MinimaxPCA(2).fit(X, groups=labels[:-1])
     with pytest.raises(ValueError, match="Found 3 coordinates per row"):
         fitted.inverse_transform(X[:, :3])

@@ -25,8 +25,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leftout.fair.dual import centre, look
-from leftout.fair.objective import Objective
+from leftout.fair.dual import centre, look, many_groups
+from leftout.fair.objective import Objective, Seen, leading
 from leftout.fair.worst import GroupSearch, Rows, WorstGroup
 from leftout.linalg.losses import Array
 
@@ -44,8 +44,9 @@ _WEIGHED, _PARTS, _AVERAGED, _TIMES = 80, (0.3, 0.05), 3, 2
 # Near a projection: groups in the master, the barrier's part of the value, rho at first (a share of
 # the value) and where to give up.
 _NEAR, _SHARP, _RHO, _STIFF = 40, 3e-3, 0.3, 20.0
-# Fractions of dimensions below this are none; so are values, of rows of length 1.
-_WHOLE, _NOTHING = 0.05, 1e-12
+# Fractions of dimensions below this are none; so are values, of rows of length 1. Where all groups
+# are enumerated, the game is solved to this.
+_WHOLE, _NOTHING, _EXACT = 0.05, 1e-12, 1e-10
 
 
 class Candidate(NamedTuple):
@@ -74,7 +75,8 @@ class Game:
     trade_off : float
         Weight ``t`` of the largest loss, above 0.
     found : list of WorstGroup
-        That a search under PCA found.
+        In the list from the start: that a search under PCA found, and those to protect whatever
+        their size.
     rng : Generator
     """
 
@@ -123,14 +125,16 @@ class Game:
         self.add(self.table.search(F, starts, climbs, self.rng, ADDED))
         return self.worst(F)
 
-    def objective(self, places: Rows, P: Array | None = None, rho: float = 0.0) -> Objective:
+    def objective(
+        self, places: Rows, rank: int, P: Array | None = None, rho: float = 0.0
+    ) -> Objective:
         """Fair PCA for some of the groups, pulled to ``P``."""
-        n, d = len(self.everyone.second), self.table.d
+        n = len(self.everyone.second)
         shift = (1.0 - self.t) * self.everyone.second
         shift = shift if P is None else shift + rho * P
         second = self.t * self.second[places].reshape(-1, n, n) + shift
         best = self.t * self.best[places] + (1.0 - self.t) * self.everyone.best
-        return Objective(second, best + rho * d, d)
+        return Objective(second, best + rho * rank, rank)
 
     def play(self, rounds: int, tol: float) -> tuple[Candidate, str]:
         """The best ``F`` found, and why the game stopped."""
@@ -138,6 +142,8 @@ class Game:
         tried, value = [pca], self.worst(pca)
         if value <= _NOTHING:
             return Candidate(pca, value), "gap"
+        if self.table.every:
+            return self._exact(), "gap"
         weights, mu, stopped = np.ones(len(self.groups)), np.inf, "max_rounds"
         for _ in range(rounds):
             value = min(map(self.worst, tried[-WARM:]))
@@ -163,6 +169,21 @@ class Game:
         best = min(averages, key=self.worst)
         return Candidate(best, self.worst(best)), stopped
 
+    def _exact(self) -> Candidate:
+        """The optimum, where searches are exact: solved for a list that grows by the worst."""
+        while True:
+            k = len(self.groups)
+            objective = self.objective(np.arange(k), self.table.d)
+            even = np.full(k, 1.0 / k)
+            seen = Seen(even, leading(objective.mix(even), objective.second.shape[1]))
+            answer = many_groups(objective, [seen], _EXACT)
+            F = (answer.V.T * answer.occupation) @ answer.V
+            self.bound, self.weights = answer.bound, answer.weights
+            value = self.search(F, 0)
+            self.history.append(Round(0, value, self.bound, k))
+            if value <= self.bound + _EXACT or len(self.groups) == k:
+                return Candidate(F, value)
+
     def _closed(self, tried: list[Array], tol: float) -> bool:
         """Whether the best so far is proved to the tolerance, after a search with more effort."""
         best = min(tried[-WARM:], key=self.worst)
@@ -173,7 +194,7 @@ class Game:
     def _master(self, weights: Array, mu: float) -> tuple[Array, Array]:
         """``F`` on the central path for the groups that have weight; their weights there."""
         places = np.flatnonzero(weights)
-        objective = self.objective(places)
+        objective = self.objective(places, self.table.d)
         state = look(objective, weights[places] / weights[places].sum(), mu)
         state = centre(objective, state, _STEPS, _DONE)
         weights = np.zeros(len(self.groups))
@@ -211,21 +232,21 @@ class Game:
         return weights
 
     def project(self, P: Array, rounds: int, tol: float) -> Candidate:
-        """A projection near ``P``, made better step by step."""
+        """A projection near ``P`` onto as many dimensions, made better step by step."""
+        rank = round(float(np.trace(P)))
         best = Candidate(P, self.search(P, _ROUND))
         judged: list[Candidate] = []
+        # with more dimensions than the groups' own PCAs have, losses may be below zero
         scale = max(best.value, self.bound, _NOTHING)
         weights, rho = self._beside(np.empty(0), best.F, _NEAR), _RHO * scale
         for _ in range(rounds):
             best = best._replace(value=self.worst(best.F))
             places = np.flatnonzero(weights)
-            P, weights, fractions = self._step(best, rho, weights, scale)
+            P, weights, fractions = self._step(best, rank, rho, weights, scale)
             model = float(self.values(P)[places].max())
             value = self.search(P, _ROUND) if model < best.value else np.inf
             gain = best.value - model
-            self.history.append(
-                Round(self.table.d, min(value, best.value), self.bound, len(places))
-            )
+            self.history.append(Round(rank, min(value, best.value), self.bound, len(places)))
             if value < best.value - 0.1 * gain:
                 best = Candidate(P, value)
                 rho *= 0.6 if fractions < _WHOLE else 1.0
@@ -244,17 +265,17 @@ class Game:
         return min(judged, key=lambda found: found.value)
 
     def _step(
-        self, best: Candidate, rho: float, weights: Array, scale: float
+        self, best: Candidate, rank: int, rho: float, weights: Array, scale: float
     ) -> tuple[Array, Array, float]:
         """A projection near the best, the groups' weights there, and its sum of fractions."""
-        places, d = np.flatnonzero(weights), self.table.d
-        objective = self.objective(places, best.F, rho)
-        mu = _SHARP * scale / (d + len(places))
+        places = np.flatnonzero(weights)
+        objective = self.objective(places, rank, best.F, rho)
+        mu = _SHARP * scale / (rank + len(places))
         state = look(objective, weights[places] / weights.sum(), mu)
         state = centre(objective, state, _STEPS, _DONE)
         weights = np.zeros(len(self.groups))
         weights[places] = state.weights
-        V = state.vectors[:, :d]
+        V = state.vectors[:, :rank]
         return V @ V.T, weights, float(np.minimum(state.filled, state.free).sum())
 
     def _beside(self, weights: Array, F: Array, count: int) -> Array:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from leftout.checks import check_count, check_floor, generator
+from leftout.checks import check_count, check_floor, check_groups, check_whole, generator
 from leftout.errors import InputError, parameter_label
 from leftout.fair.estimator import Projection
 from leftout.fair.game import ADDED, WARM, Game, Round, leading_projection
@@ -49,6 +49,8 @@ def equalise(
     d: int,
     *,
     trade_off: float,
+    extra: int,
+    named: list[WorstGroup],
     found: list[WorstGroup],
     max_rounds: int,
     tol: float,
@@ -57,12 +59,13 @@ def equalise(
 ) -> Played:
     """Play for rows in coordinates of their principal axes, then look again with more effort.
 
-    ``found`` are groups that a search under PCA found.
+    ``named`` are groups to protect whatever their size, ``found`` those that a search under PCA
+    found.
     """
     X = full.X
     m, n = X.shape
     left = np.cumsum(np.einsum("ij,ij->j", X, X)[d:])
-    q = min(n, d + 1 + int(np.searchsorted(left, (1.0 - _LEFT) * left[-1])))
+    q = min(n, d + extra + 1 + int(np.searchsorted(left, (1.0 - _LEFT) * left[-1])))
     narrow = full
     if n > _FEW and q < n:
         narrow = GroupSearch(np.ascontiguousarray(X[:, :q]), d, full.size, full.n_jobs)
@@ -70,9 +73,9 @@ def equalise(
     def narrowed(groups: list[WorstGroup]) -> list[WorstGroup]:
         return groups if narrow is full else [narrow.group(group.rows) for group in groups]
 
-    game = Game(narrow, trade_off, narrowed(found), rng)
+    game = Game(narrow, trade_off, narrowed([*named, *found]), rng)
     relaxed, stopped = game.play(max_rounds, tol)
-    P = leading_projection(relaxed.F, d)
+    P = leading_projection(relaxed.F, d + extra)
     best: tuple[float, Array, WorstGroup] | None = None
     everyone = full.group(np.arange(m))
     for turn in range(_AGAIN):
@@ -81,7 +84,7 @@ def equalise(
         known = np.argsort(-game.losses(projected.F))[:WARM]
         starts = [_wide(game.groups[place].own, n) for place in known]
         groups = full.search(P, starts, last, rng, _NAMED)
-        worst = groups[0]
+        worst = _worst([*groups, *named], P)
         value = trade_off * worst.loss(P) + (1.0 - trade_off) * everyone.loss(P)
         if best is None or value < best[0]:
             best = value, P, worst
@@ -122,6 +125,10 @@ def _proved(proving: list[tuple[WorstGroup, float]], everyone: WorstGroup, t: fl
     return float(t * best + (1.0 - t) * everyone.best - kept)
 
 
+def _worst(groups: list[WorstGroup], F: Array) -> WorstGroup:
+    return max(groups, key=lambda group: group.loss(F))
+
+
 def _padded(F: Array, n: int) -> Array:
     return np.pad(F, (0, n - len(F)))
 
@@ -148,6 +155,9 @@ class MinimaxPCA(Projection):
     trade_off : float, default=1.0
         From 0, ordinary PCA, to 1, the worst-off group alone: the weight ``t`` in ``t`` times the
         largest loss plus ``1 - t`` times the average squared error beyond PCA's.
+    extra : int, default=0
+        Dimensions more than ``n_components`` that the projection has. Losses are measured against
+        groups' own PCAs of ``n_components`` all the same.
     centering : {"global", "none"}, default="global"
         About the column means, or about zero.
     max_rounds : int, default=20
@@ -164,13 +174,16 @@ class MinimaxPCA(Projection):
     components_ : array of shape (``n_components_``, n)
         Orthonormal rows, by falling variance of the whole table along them.
     mean_ : array of shape (n,)
-    n_components_ : int
+    n_components_, n_asked_ : int
+        Number of components with ``extra``, and without.
     worst_loss_, baseline_worst_loss_ : float
-        The largest loss of a group that a search found, here and under ordinary PCA.
+        The largest loss of a group that a search found or ``fit`` was given, here and under
+        ordinary PCA with ``n_asked_`` components. Where there are at most 5,000 groups of the size,
+        all are compared.
     worst_group_, baseline_worst_group_ : array of bool, shape (m,)
         Whose losses these are.
     lower_bound_ : float
-        No projection onto as many dimensions has a smaller largest loss (with a ``trade_off``
+        No projection onto ``n_asked_`` dimensions has a smaller largest loss (with a ``trade_off``
         below 1: a smaller value of what is minimised).
     gap_ : float
         How far what was minimised can be from its optimum at most, if the search missed no group.
@@ -186,6 +199,8 @@ class MinimaxPCA(Projection):
         The groups that bind: no projection lowers the losses of all of them further.
     group_weights_, group_losses_ : arrays of shape (g,)
         Their part in the proof of the bound, and their losses.
+    named_losses_ : dict
+        Losses of the groups that ``fit`` was given.
     n_rounds_ : int
     history_ : structured array
         For each round: ``rank`` (0: fractions of dimensions), ``found`` above, ``bound`` below,
@@ -211,6 +226,7 @@ class MinimaxPCA(Projection):
         *,
         group_size: int | float = 0.1,
         trade_off: float = 1.0,
+        extra: int = 0,
         centering: str = "global",
         max_rounds: int = 20,
         tol: float = 0.02,
@@ -220,13 +236,14 @@ class MinimaxPCA(Projection):
         self.n_components = n_components
         self.group_size = group_size
         self.trade_off = trade_off
+        self.extra = extra
         self.centering = centering
         self.max_rounds = max_rounds
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, groups: ArrayLike | None = None) -> Self:
         """Find the projection.
 
         Parameters
@@ -234,17 +251,20 @@ class MinimaxPCA(Projection):
         X : table of shape (m, n)
             Numbers: an array, or a pandas, polars or pyarrow table.
         y : ignored
+        groups : array of shape (m,), optional
+            The group of each row: these are protected too, whatever their size.
 
         Returns
         -------
         self
         """
         check_floor("trade_off", self.trade_off)
+        check_whole("extra", self.extra)
         check_count("max_rounds", self.max_rounds)
-        self._fitting(X, self._fit, PROJECTION_CENTERINGS)
+        self._fitting(X, lambda matrix: self._fit(matrix, groups), PROJECTION_CENTERINGS)
         return self
 
-    def _fit(self, X: Array) -> None:
+    def _fit(self, X: Array, groups: ArrayLike | None) -> None:
         m = len(X)
         size = check_size("group_size", self.group_size, m)
         if size > m:
@@ -252,6 +272,7 @@ class MinimaxPCA(Projection):
                 f"{parameter_label('group_size', self.group_size)} asks for more rows than the "
                 f"{m} of the table. Choose a smaller size."
             )
+        names, place = (np.empty(0), np.empty(0)) if groups is None else check_groups(groups, m)
         table = summarise(X, self.centering)
         second = table.moments.second[0] / m
         variance = float(np.trace(second))
@@ -259,6 +280,7 @@ class MinimaxPCA(Projection):
         values, axes = leading(second, len(second))
         n = len(values)
         d = dimensions(self.n_components, np.maximum(values, 0.0), n, n)
+        rank = min(d + int(self.extra), n)
         rng = generator(self.random_state)
         rows = ((table.rows - table.moments.origin) @ axes) / np.sqrt(variance)
         rows = np.ascontiguousarray(rows)
@@ -267,22 +289,30 @@ class MinimaxPCA(Projection):
         t, last = float(self.trade_off), _LAST * int(self.max_rounds)
         whole = GroupSearch(rows, d, size, self.n_jobs)
         found = whole.search(pca, [], last, rng, ADDED)
-        before = found[0]
-        if t == 0.0 or d == n or values[d:].sum() <= 1e-12 * values.sum():
-            played = Played(pca, pca, before, 0.0, 0.0, [], np.empty(0), [], "gap")
+        named = {
+            name: whole.group(np.flatnonzero(place == i)) for i, name in enumerate(names.tolist())
+        }
+        given = list(named.values())
+        before = _worst([*found, *given], pca)
+        if t == 0.0 or rank == n or values[d:].sum() <= 1e-12 * values.sum():
+            F, worst = np.diag(np.arange(n) < rank).astype(float), before
+            if rank > d:
+                worst = _worst([*whole.search(F, [], last, rng, 1), *given], F)
+            played = Played(F, F, worst, 0.0, 0.0, [], np.empty(0), [], "gap")
         else:
             played = equalise(
-                whole, d, trade_off=t, found=found, max_rounds=self.max_rounds, tol=self.tol,
-                rng=rng, last=last,
+                whole, d, trade_off=t, extra=rank - d, named=given, found=found,
+                max_rounds=self.max_rounds, tol=self.tol, rng=rng, last=last,
             )  # fmt: skip
         P = played.P
-        V = leading(P @ (everyone + np.eye(n)) @ P, d).vectors[:, :d].T
-        self.mean_, self.n_components_ = table.mean, d
+        V = leading(P @ (everyone + np.eye(n)) @ P, rank).vectors[:, :rank].T
+        self.mean_, self.n_asked_, self.n_components_ = table.mean, d, rank
         self.components_ = signed(table.in_columns(V @ axes.T))
-        self.component_weights_ = np.ones(d)
+        self.component_weights_ = np.ones(rank)
         self.explained_variance_ratio_ = np.einsum("in,in->i", V @ everyone, V)
         self.price_ = float(values[:d].sum() / variance - self.explained_variance_ratio_.sum())
-        self.worst_loss_ = variance * max(played.worst.loss(P), 0.0)  # else by rounding alone
+        least = 0.0 if rank == d else -np.inf  # only rounding makes a loss negative
+        self.worst_loss_ = variance * max(played.worst.loss(P), least)
         self.baseline_worst_loss_ = variance * max(before.loss(pca), 0.0)
         self.lower_bound_ = variance * max(played.lower, 0.0)
         self.gap_ = max(variance * (played.value - played.lower), 0.0)
@@ -293,6 +323,7 @@ class MinimaxPCA(Projection):
         self.groups_ = np.array([_mask(group.rows, m) for group in played.groups]).reshape(-1, m)
         self.group_weights_ = played.weights
         self.group_losses_ = variance * np.array([group.loss(P) for group in played.groups])
+        self.named_losses_ = {name: variance * group.loss(P) for name, group in named.items()}
         self.history_ = np.array(
             [(r.rank, variance * r.found, variance * r.bound, r.groups) for r in played.history],
             dtype=ROUND_HISTORY,

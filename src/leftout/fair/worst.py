@@ -12,6 +12,8 @@ rows. No larger group loses more: of its rows, the ``k`` with the highest scores
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +43,8 @@ _SAMPLE, _EACH = 2048, 10
 _LINE, _FRESH, _NEAR, _KICK, _WORTH = 25, 4, 8, 5, 16
 # Groups that share more than this part of their rows are one.
 _SAME = 0.9
+# So many groups, with so many numbers in their moments, are enumerated instead of searched.
+_ENUMERATED, _NUMBERS = 5_000, 2_000_000
 
 
 class WorstGroup(NamedTuple):
@@ -56,7 +60,10 @@ class WorstGroup(NamedTuple):
 
 
 class GroupSearch:
-    """Rows about their origin, among which groups of ``size`` are looked for."""
+    """Rows about their origin, among which groups of ``size`` are looked for.
+
+    Where all groups are few they are enumerated, and a search is exact.
+    """
 
     def __init__(self, X: Array, d: int, size: int, n_jobs: int | None = None) -> None:
         self.X, self.d, self.size, self.n_jobs = X, d, size, n_jobs
@@ -64,6 +71,10 @@ class GroupSearch:
         self.single = X.astype(np.float32)
         m = len(X)
         self.sample = min(m, max(_SAMPLE, -(-_EACH * d * m // size)))
+        self.every: list[WorstGroup] = []
+        most = min(_ENUMERATED, _NUMBERS // X.shape[1] ** 2)
+        if m <= most and comb(m, size) <= most:
+            self.every = [self.group(np.array(rows)) for rows in combinations(range(m), size)]
 
     def group(self, rows: Rows) -> WorstGroup:
         """The moments of some rows."""
@@ -90,6 +101,8 @@ class GroupSearch:
         Climbs from the given components, and so many more from random rows and near where others
         ended.
         """
+        if self.every:
+            return sorted(self.every, key=lambda group: -group.loss(F))[:most]
         kept = self.kept(F)
         whole = self._workspace(kept, None) if self.sample == len(self.X) else None
         lines = -(-climbs // _LINE)
