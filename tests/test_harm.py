@@ -234,7 +234,7 @@ def plain_loop(X, y, group, d, folds, repeats, model):
             views = [lambda Z: Z, shared.transform, fair.transform]
             if repeat == 0:
                 few = group[train].sum()
-                every = MinimaxPCA(d, group_size=few, max_rounds=6, tol=0.05, random_state=0)
+                every = MinimaxPCA(d, group_size=few, max_rounds=4, tol=0.05, random_state=0)
                 views.append(every.fit(X[train]).transform)
             for variant, view in enumerate(views):
                 fitted = make_pipeline(StandardScaler(), model()).fit(view(X[train]), y[train])

@@ -49,7 +49,7 @@ def test_every_example_is_run_below():
         "docs/guide/fair.md": 4,
         "docs/guide/groups.md": 1,
         "docs/guide/harm.md": 1,
-        "docs/guide/mitigate.md": 2,
+        "docs/guide/mitigate.md": 3,
         "docs/guide/python.md": 2,
         "docs/guide/scale.md": 1,
         "docs/guide/several.md": 2,

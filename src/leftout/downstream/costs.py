@@ -77,7 +77,7 @@ def harm(
     as many rows as the smallest of them and is told of none. Every row is predicted by models that
     have not seen it: whatever learns, learns on the other folds. What the shared PCA costs a side
     is its error there minus the error from all columns; what Fair PCA or MinimaxPCA gives back is
-    the shared PCA's error minus its own. MinimaxPCA, which takes longest, plays six rounds, is
+    the shared PCA's error minus its own. MinimaxPCA, which takes longest, plays four rounds, is
     fitted when folds are dealt for the first time only, and not to tables that have more than 200
     rows and columns. Harm is a cost that is larger
     for a group than for the rest, in errors and in AUC (of numbers, R2), from a model that does

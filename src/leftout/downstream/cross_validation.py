@@ -40,7 +40,7 @@ _TREES = {"max_iter": 40, "max_leaf_nodes": 8, "early_stopping": False, "random_
 _MAX_ITERATIONS = 10_000
 # Rounds of MinimaxPCA's game and how near it must come: it is played in every fold, and its
 # numbers are not reported.
-_GAME_ROUNDS, _GAME_TOL = 6, 0.05
+_GAME_ROUNDS, _GAME_TOL = 4, 0.05
 
 
 def models_of(models: Any, numbers: bool) -> dict[str, Any]:

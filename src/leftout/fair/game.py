@@ -32,8 +32,9 @@ from leftout.linalg.losses import Array
 
 # Groups that one round adds, and known ones that its search begins at.
 ADDED, WARM = 16, 12
-# Further climbs: of a round's search, and of one that decides whether to stop.
-_ROUND, _CHECK = 20, 48
+# Further climbs: of a round's search, how many more in each round with fractions of dimensions (the
+# later, the more of the gap is what searches miss), and of a search that decides whether to stop.
+_ROUND, _MORE, _CHECK = 20, 2, 48
 # The barrier's part of the gap, and what it may shrink by in a round; Newton's steps in a round.
 _PART, _SHRINK, _STEPS, _DONE = 0.4, 0.25, 15, 0.5
 # Groups with less than this part of an even weight leave the master; the list keeps them.
@@ -145,7 +146,7 @@ class Game:
         if self.table.every:
             return self._exact(), "gap"
         weights, mu, stopped = np.ones(len(self.groups)), np.inf, "max_rounds"
-        for _ in range(rounds):
+        for turn in range(rounds):
             value = min(map(self.worst, tried[-WARM:]))
             wanted = _PART * max(value - self.bound, 0.1 * tol * value)
             wanted /= self.table.d + np.count_nonzero(weights)
@@ -153,7 +154,7 @@ class Game:
             F, weights = self._master(weights, mu)
             places = np.flatnonzero(weights)
             master = float(self.values(F)[places].max())
-            found = self.search(F, _ROUND)
+            found = self.search(F, _ROUND + _MORE * turn)
             tried.append(F)
             self.history.append(Round(0, found, self.bound, len(places)))
             if self._closed(tried, tol):
