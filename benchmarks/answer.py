@@ -22,7 +22,7 @@ from benchmarks.kinds import ROWS, D
 from benchmarks.trust import many
 from leftout import MaxDisparityPartition, audit, datasets, trust
 from leftout.auditing.presets import settled
-from leftout.auditing.stages import AuditPipeline, stages
+from leftout.auditing.stages import STAGE_SHARES, AuditPipeline
 from leftout.data.reading import Source
 from leftout.engine.run import run
 from leftout.evidence import cross_fit
@@ -357,7 +357,7 @@ def audited(file, options, seed):
     path = paper_data.FOLDER / file
     found = audit(path, random_state=seed, quick=True, **options).partition
     settings = settled(Settings(random_state=seed, **options))
-    work = AuditPipeline.on(Source.of(path), settings, 1, Stages(stages(False), None))
+    work = AuditPipeline.on(Source.of(path), settings, 1, Stages(STAGE_SHARES, None))
     whole, group = len(work.part) == len(work.X), found.left_out_
     search = work.search if whole else clone(work.search).set_params(min_group_size=None)
     weighed = trust(
