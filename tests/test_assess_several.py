@@ -137,21 +137,18 @@ def test_costs_stand_beside_the_rest(planted):
     own = np.linalg.svd(X[group == 2])[2][0]
     y = np.random.default_rng(0).random(400) < 1.0 / (1.0 + np.exp(-4.0 * X @ own))
     asked = {"models": "logistic", "repeats": 1, "folds": 3, "bootstrap": 99}
-    found = leftout.harm(X, y, group, 2, rest=0, **asked)
-    assert found.rest == "rest" and [cost.side for cost in found.costs[::6]] == [
-        "left-out group 1", "left-out group 2",
-    ]  # fmt: skip
-    for label in (1, 2):
-        one = found.of(f"left-out group {label}")
+    names = np.array(["rest", "first", "second"])
+    found = leftout.harm(X, y, names[group], 2, rest="rest", **asked)
+    assert found.rest == "rest" and {cost.side for cost in found.costs} == {"first", "second"}
+    for label in ("first", "second"):
+        one = found.of(label)
         cost = one.cost()
         for side, mine in ((one.group, cost.cost), ("rest", cost.rest_cost)):
             errors = [one.at(side, variant).value for variant in ("shared PCA", "all columns")]
             np.testing.assert_allclose(mine.value, errors[0] - errors[1])
         np.testing.assert_allclose(cost.extra_cost.value, cost.cost.value - cost.rest_cost.value)
-    with pytest.raises(InputError, match="goes with labels 0 for the rest and 1, 2"):
-        leftout.harm(X, y, group == 1, 2, rest=0)
-    with pytest.raises(InputError, match="give 0, with a search's labels"):
-        leftout.harm(X, y, group, 2, rest=1)
+    with pytest.raises(InputError, match="'nobody' is none of the labels"):
+        leftout.harm(X, y, names[group], 2, rest="nobody")
 
 
 def test_trust_of_several_groups_is_a_list(planted, search):

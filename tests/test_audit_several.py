@@ -160,10 +160,10 @@ REFUSED = {
     "encoding": ({"target": "paid", "encoding": "target"}, "looked at for one left-out group only"),
     "evidence": ({"group_size": "evidence"}, "which sizes one left-out group"),
     "many": ({"n_groups": 10}, "up to 9 left-out groups and the rest"),
-    "quick": ({"n_groups": "auto", "quick": True}, "counts groups by --surrogates 19 comparison"),
+    "quick": ({"n_groups": "auto", "quick": True}, "counts groups by --surrogates 19 surrogate"),
     "few tables": (
         {"n_groups": "auto", "n_surrogates": 18},
-        "counts groups by --surrogates 19 comparison",
+        "counts groups by --surrogates 19 surrogate",
     ),
     "list": ({"n_groups": "auto", "group_size": [10, 20]}, "is a list, one size for each"),
 }

@@ -20,7 +20,6 @@ from leftout import (
     MinimaxPCA,
     Mitigation,
     TableEncoder,
-    TradeOffCurve,
     Trust,
     datasets,
     explain,
@@ -41,16 +40,15 @@ def search(X: NDArray[np.float64]) -> tuple[float, int]:
 
 
 def known(X: NDArray[np.float64], labels: Sequence[str]) -> float:
-    """Losses of groups that are known, and the mend."""
+    """Losses of groups that are known, and a mitigation."""
     losses = leftout.group_losses(X, labels, 3)
     groups: KnownGroups = leftout.known_groups(X, {"group": list(labels)}, n_components=3)
-    mended: Mitigation = leftout.mitigate(X, labels, n_components=3)
+    mitigated: Mitigation = leftout.mitigate(X, labels, n_components=3)
     fair = FairPCA(n_components=3).fit(X, groups=labels)
     assert_type(fair, FairPCA)
     every = MinimaxPCA(3, trade_off=0.5, random_state=0).fit(X)
     assert_type(every, MinimaxPCA)
-    curve: TradeOffCurve = leftout.trade_off_curve(X, 3, trade_offs=(0, 1), groups=labels)
-    print(groups.summary(), mended.summary(), fair.max_loss_, every.worst_loss_, curve.prices)
+    print(groups.summary(), mitigated.summary(), fair.max_loss_, every.worst_loss_)
     return float(losses.max()) + leftout.disparity(X, labels, 3)
 
 
