@@ -179,9 +179,10 @@ class Afterwards(Serializable):
         shared, fair, every = (number(line.worst_loss, digits=2) for line in self.lines)
         first, then = (number(line.group_loss, digits=2) for line in self.lines[:2])
         whom = "this group" if self.n_groups == 1 else "these groups"
+        sampled = "" if self.rows == self.of_rows else f" of {self.rows:,} sampled ones"
         return {
-            MINIMAX_PCA: f"Use MinimaxPCA: its worst-off {self.size:,} rows lose {every}, PCA's "
-            f"{shared} and Fair PCA's {fair}.",
+            MINIMAX_PCA: f"Use MinimaxPCA: its worst-off {self.size:,} rows{sampled} lose {every}, "
+            f"PCA's {shared} and Fair PCA's {fair}.",
             FAIR_PCA: f"Use Fair PCA for {whom}: the loss falls from {first} to {then}, and no "
             f"group of this size was found to lose more than {fair}.",
             MORE_COMPONENTS: f"Use more components: Fair PCA for {whom} lets another one lose "
