@@ -40,6 +40,7 @@ from leftout.auditing.readings import find_blanks, read_in_other_ways, read_othe
 from leftout.auditing.result import Audit
 from leftout.auditing.table_findings import table_findings
 from leftout.checks import generator
+from leftout.data.binning import most_informative
 from leftout.data.preparation import PreparedTable, prepare_table
 from leftout.data.reading import Source
 from leftout.downstream.outcomes import GROUP
@@ -50,6 +51,7 @@ from leftout.evidence.refit import SearchTask
 from leftout.evidence.restarts import Stability, agreement, restarts
 from leftout.explain import Explanation
 from leftout.explain.attribution import search_without
+from leftout.explain.explanation import RULE_COLUMNS
 from leftout.fair.assessment import afterwards
 from leftout.fair.mitigation import Mitigation, mitigate
 from leftout.groups.fitted import one_vs_rest
@@ -369,6 +371,7 @@ class AuditPipeline:
         told = replace(told, what_if=search_without(found, X, sources, leading, steps))
         if stability is not None:
             columns = [column.take(self.rows) for column in self.intake.telling]
+            columns = most_informative(columns, found.left_out_.mask, RULE_COLUMNS)
             often = explain.rule_frequency(columns, stability.labels)
             told = replace(told, rule_frequency=often)
         return now.each(explanation=[told])

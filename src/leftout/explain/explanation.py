@@ -49,7 +49,7 @@ from leftout.text import as_name, listed, number, percent
 _WEAK = 0.05
 _SHOWN = 3
 # Rules of each group, the columns that they may use, and those that the ones to list are among.
-_RULES, _RULE_COLUMNS, _CANDIDATES = 50, 200, 50_000
+_RULES, RULE_COLUMNS, _CANDIDATES = 50, 200, 50_000
 
 
 class FeatureLoss(TypedDict):
@@ -313,7 +313,7 @@ def group(
             "found in."
         )
     steps.tell("rules", 1)
-    telling = most_informative(raw.described, left_out, _RULE_COLUMNS)
+    telling = most_informative(raw.described, left_out, RULE_COLUMNS)
     rules = find_rules(telling, left_out, limit=_CANDIDATES)
     frequency = rule_frequency(telling, runs)
     steps.tell("sentence", 1)
