@@ -291,6 +291,8 @@ class SubgroupSearch:
         """
         floor_of = floor if callable(floor) else lambda _: floor
         found, depth = self._single(floor_of), self.query.depth
+        if not found.complete:
+            return found
         alone = [np.zeros(len(column.spans)) for column in self.columns]
         for one in found.subgroups:
             ((column, place),) = one.key
@@ -323,11 +325,19 @@ class SubgroupSearch:
         return found
 
     def _single(self, floor: Callable[[list[Subgroup]], float]) -> SubgroupResult:
-        """The subgroups of one condition above a floor that rises as they are found."""
-        found = SubgroupResult([])
+        """The subgroups of one condition above a floor that rises as they are found.
+
+        Not complete where more are worth a look than the budget allows.
+        """
+        found, spent = SubgroupResult([]), 0.0
         for some in self._of_columns(self.everyone):
-            found.floor = max(found.floor, self._weigh(some, floor, found.subgroups))
+            found.complete = spent <= self.query.budget
+            if not found.complete:
+                break
+            highest, n_weighed = self._weigh(some, floor, found.subgroups)
+            found.floor = max(found.floor, highest)
             found.n_names += some.n_names
+            spent += n_weighed * _EIGENVALUES * len(self.whole) ** 3
         return found
 
     def _of_columns(self, part: Part) -> Iterator[Candidates]:
@@ -346,18 +356,18 @@ class SubgroupSearch:
         some: Candidates,
         floor: Callable[[list[Subgroup]], float],
         found: list[Subgroup],
-    ) -> float:
+    ) -> tuple[float, int]:
         """Add the candidates above a floor that rises with those found, best bounds first.
 
-        Returns the highest floor that was looked down to.
+        Returns the highest floor that was looked down to, and of how many eigenvalues were taken.
         """
         order, highest = np.argsort(-some.bounds, kind="stable"), 0.0
         for start in range(0, len(order), _BATCH):
             highest = max(highest, now := floor(found))
             if some.bounds[order[start]] <= now:
-                break
+                return highest, start
             found += self.weigh(some.take(order[start : start + _BATCH]), now)
-        return highest
+        return highest, len(order)
 
     def look(
         self, block: tuple[int, ...], floor: float | Array, part: Part | None = None
