@@ -218,7 +218,7 @@ def test_json_keeps_infinities_and_broken_text(found, planted, tmp_path):
 
 
 def test_wide_tables_are_explained_by_the_columns_that_tell(monkeypatch, found, planted, raw):
-    monkeypatch.setattr("leftout.explain.explanation._RULE_COLUMNS", 3)
+    monkeypatch.setattr("leftout.explain.explanation.RULE_COLUMNS", 3)
     told = explain.group(found, planted[0], raw, what_if=0)
     assert "of 13 columns, rules use the 3 that tell most" in told.summary()
     assert "town = north" in {rule.text for rule in told.rules}
