@@ -23,7 +23,7 @@ from benchmarks.trust import many
 from leftout import MaxDisparityPartition, audit, datasets, trust
 from leftout.auditing.presets import settled
 from leftout.auditing.stages import STAGE_SHARES, AuditPipeline
-from leftout.data.reading import Source
+from leftout.data.sources import Source
 from leftout.engine.run import run
 from leftout.evidence import cross_fit
 from leftout.evidence.cross_fit import gap_of

@@ -18,7 +18,7 @@ import test_given
 import test_subgroups
 from leftout import MaxDisparityPartition, TableEncoder, audit, datasets, named_groups
 from leftout.data.preparation import prepare_table
-from leftout.data.reading import Source
+from leftout.data.sources import Source
 from leftout.evidence.subgroup_null import SubgroupNullTest
 from leftout.evidence.surrogates import SURROGATES
 from leftout.running import Steps, one_thread

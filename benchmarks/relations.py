@@ -12,7 +12,7 @@ import pandas as pd
 
 import paper_data
 from leftout.data.preparation import prepare_table
-from leftout.data.reading import Source
+from leftout.data.sources import Source
 from leftout.running import collected_warnings
 from leftout.settings import Reading
 

@@ -289,7 +289,7 @@ def work():
 _ROLES = """
 from leftout.data.columns import names_of
 from leftout.data.declarations import ColumnDeclarations
-from leftout.data.reading import Source
+from leftout.data.sources import Source
 from leftout.data.profiling.duplicate_columns import copies
 from leftout.data.profiling.relations import leaks, proxies
 from leftout.data.profiling.sentinels import suspects
@@ -306,7 +306,7 @@ def work():
 _WHOLE = """
 import numpy as np
 from leftout.data.preparation import prepare_table
-from leftout.data.reading import Source
+from leftout.data.sources import Source
 from leftout.settings import Reading
 def work():
     reading = Reading(target="income", sensitive=["sex", "race"])

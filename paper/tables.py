@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout import TableEncoder
-from leftout.data.reading import read_table
+from leftout.data.sources import read_table
 from leftout.errors import InputError, parameter_label
 from leftout.text import counted, listed, shortened, shown
 from paper.known import ALSO, Known, letters

@@ -18,14 +18,13 @@ from leftout.auditing.readings import OneReading, Readings
 from leftout.auditing.result import Audit
 from leftout.auditing.stages import with_findings
 from leftout.data.conditions import Condition
-from leftout.data.encoding import ColumnEncoding
-from leftout.data.files.fetching import File
-from leftout.data.missing_indicators import MissingIndicator
+from leftout.data.encoding import ColumnEncoding, MissingIndicator
 from leftout.data.preparation import PreparedTable
 from leftout.data.profiling.column_types import ColumnType
 from leftout.data.profiling.relations import Relation
 from leftout.data.profiling.sentinels import Suspect
 from leftout.data.schema_inference import ColumnFacts
+from leftout.data.sources import File
 from leftout.downstream.outcomes import FAIR_PCA, MINIMAX_PCA, VARIANTS
 from leftout.downstream.prediction import ComparedPrediction as Predicted
 from leftout.downstream.result import Cost, Difference, Figure, Harm

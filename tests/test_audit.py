@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from sklearn.base import clone
 
 import leftout
-import leftout.data.reading
+import leftout.data.sources
 import paper_data
 from leftout import TableEncoder, audit, datasets
 from leftout.auditing import group_selection
@@ -752,12 +752,12 @@ def test_sensitive_columns_without_values_were_not_compared(table):
 )
 def test_separators_are_told_from_what_they_separate(tmp_path, text, columns):
     (tmp_path / "t.csv").write_text(text, encoding="utf-8")
-    assert list(leftout.data.reading.read_table(tmp_path / "t.csv").columns) == columns
+    assert list(leftout.data.sources.read_table(tmp_path / "t.csv").columns) == columns
 
 
 def test_codes_in_a_file_keep_their_zeros(tmp_path):
     (tmp_path / "t.csv").write_text("zip,n,day\n01234,1.5,01/02/2020\n12345,0.25,03/02/2020\n")
-    table = leftout.data.reading.read_table(tmp_path / "t.csv")
+    table = leftout.data.sources.read_table(tmp_path / "t.csv")
     assert table["zip"].tolist() == ["01234", "12345"] and table["n"].tolist() == [1.5, 0.25]
 
 

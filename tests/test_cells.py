@@ -18,7 +18,7 @@ from leftout import audit
 from leftout.checks import is_missing
 from leftout.data.cleaning import clean
 from leftout.data.columns import column_of, columns_of, natural
-from leftout.data.reading import read_table
+from leftout.data.sources import read_table
 
 UTC = dt.UTC
 TOKYO = dt.timezone(dt.timedelta(hours=9))

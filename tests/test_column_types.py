@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 import paper_data
 from leftout.data.cleaning import clean_all
 from leftout.data.columns import Column, columns_of
-from leftout.data.profiling.codes import von_neumann_ratio
-from leftout.data.profiling.column_names import name_says
+from leftout.data.profiling.codes import name_says, von_neumann_ratio
 from leftout.data.profiling.column_types import COLUMN_KINDS, ColumnType, infer_column_types
-from leftout.data.reading import read_table
+from leftout.data.sources import read_table
 from leftout.datasets import load_demo
 from leftout.errors import InputError
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from leftout.data.cleaning import clean
-from leftout.data.columns import column_of, columns_of, find, names_of, value_counts
+from leftout.data.columns import column_of, columns_of, find, names_of
+from leftout.data.frames import value_counts
 from leftout.errors import InputError
 from leftout.text import shortest, shown, unambiguous
 

@@ -18,8 +18,7 @@ from click.testing import CliRunner
 
 from leftout.cli import main
 from leftout.data.files.excel import read_excel, sheet_names
-from leftout.data.files.formats import FORMATS
-from leftout.data.files.limits import TableLimits
+from leftout.data.sources import FORMATS, TableLimits
 from leftout.errors import InputError
 from leftout.running import available_memory
 

@@ -15,7 +15,7 @@ from leftout import MaxDisparityPartition
 from leftout.data.cleaning import clean_all
 from leftout.data.columns import columns_of
 from leftout.data.preparation import prepare_table
-from leftout.data.reading import Source
+from leftout.data.sources import Source
 from leftout.errors import InputError
 from leftout.running import collected_warnings
 from leftout.settings import Reading

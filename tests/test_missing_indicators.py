@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import leftout
 from leftout import TableEncoder
-from leftout.data.missing_indicators import SAME_INDICATOR
+from leftout.data.encoding import SAME_INDICATOR
 from leftout.text import points
 
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import paper_data
 from leftout import FairPCA, TableEncoder, mitigate
 from leftout.cli import main
-from leftout.data.reading import read_table
+from leftout.data.sources import read_table
 
 
 def table(seed=0, m=150, n=6, k=2):

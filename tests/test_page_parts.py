@@ -19,7 +19,7 @@ from leftout.cli.serve import serve
 from serving import HOSTILE, people
 
 pytest.importorskip("starlette", reason="the extra 'page' is not installed")
-from leftout.data.reading import Source  # noqa: E402
+from leftout.data.sources import Source  # noqa: E402
 from leftout.errors import InputError
 from leftout.page import form as asked  # noqa: E402
 from leftout.page.form import Columns  # noqa: E402

@@ -28,7 +28,7 @@ import pytest
 from serving import PATIENCE, Server, people, timeless
 
 pytest.importorskip("starlette", reason="the extra 'page' is not installed")
-from leftout.data.files.formats import suffix_of  # noqa: E402
+from leftout.data.sources import suffix_of  # noqa: E402
 from leftout.page import worker  # noqa: E402
 from leftout.page.uploads import Limits  # noqa: E402
 

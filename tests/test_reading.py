@@ -23,7 +23,7 @@ from leftout.cli import main
 from leftout.data.cleaning import MISSING, clean_all
 from leftout.data.columns import columns_of
 from leftout.data.files.text import has_codes
-from leftout.data.reading import Source, read_table
+from leftout.data.sources import Source, read_table
 from leftout.running import collected_warnings
 
 ROWS = 120

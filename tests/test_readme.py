@@ -11,7 +11,7 @@ import pytest
 import leftout
 from leftout import losses
 from leftout.cli.audit import audit
-from leftout.data.files.formats import FORMATS
+from leftout.data.sources import FORMATS
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 PAGES = {

@@ -10,7 +10,7 @@ import pytest
 
 from leftout import InputError
 from leftout.data.preparation import prepare_table
-from leftout.data.reading import Source
+from leftout.data.sources import Source
 from leftout.engine import copies as stored_csv
 from leftout.engine.encoding_plan import prepare_chunks
 from leftout.engine.engines import Local

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from leftout.data import column_reader
 from leftout.data.preparation import prepare_table
-from leftout.data.reading import Source
+from leftout.data.sources import Source
 from leftout.engine.chunks import listed
 from leftout.engine.encoding_plan import prepare_chunks
 from leftout.engine.engines import Local

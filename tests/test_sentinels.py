@@ -12,7 +12,7 @@ import paper_data
 from leftout.data.cleaning import clean_all
 from leftout.data.columns import Column, column_of, columns_of
 from leftout.data.profiling.sentinels import Suspect, ordinary, suspects
-from leftout.data.reading import read_table
+from leftout.data.sources import read_table
 from leftout.datasets import load_demo
 
 

@@ -33,7 +33,7 @@ _HOME = {
     "known_groups": "groups.known",
     "mitigate": "fair.mitigation",
     "named_groups": "groups.subgroups",
-    "register_format": "data.files.formats",
+    "register_format": "data.sources",
     "trust": "evidence.assess",
 }
 # Modules that people use by a shorter path than where they live.
@@ -56,7 +56,7 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout.auditing.group_result import Finding as Finding
     from leftout.auditing.result import Audit as Audit
     from leftout.data.encoder import TableEncoder as TableEncoder
-    from leftout.data.files.formats import register_format as register_format
+    from leftout.data.sources import register_format as register_format
     from leftout.downstream.costs import harm as harm
     from leftout.downstream.prediction import compare_prediction as compare_prediction
     from leftout.downstream.result import Harm as Harm

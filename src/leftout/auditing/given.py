@@ -12,13 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.data.columns import names_of
-from leftout.data.files.fetching import called, fetch, short
-from leftout.data.files.formats import TEXT, format_of
 from leftout.data.frames import as_frame, column_names, dense
 from leftout.data.matrix import check_matrix
 from leftout.data.preparation import Features, PreparedTable
-from leftout.data.reading import Source, read_table
 from leftout.data.roles import is_name
+from leftout.data.sources import TEXT, Source, called, fetch, format_of, read_table, short
 from leftout.errors import InputError, parameter_label
 from leftout.files import Serializable
 from leftout.groups.partition import MaxDisparityPartition

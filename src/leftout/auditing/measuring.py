@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.auditing.given import Given
-from leftout.data.files.fetching import short
 from leftout.data.preparation import PreparedTable
+from leftout.data.sources import short
 from leftout.downstream.costs import harm
 from leftout.downstream.outcomes import GROUP, REST_NAME
 from leftout.downstream.prediction import ComparedPrediction, compare_prediction

@@ -18,10 +18,10 @@ from leftout import __version__
 from leftout.auditing.given import Audited
 from leftout.auditing.group_result import Answer, Finding, GroupResult
 from leftout.auditing.readings import Blanks, OneReading, Readings
-from leftout.data.files.fetching import File
 from leftout.data.profiling.relations import Relation
 from leftout.data.profiling.sentinels import Suspect
 from leftout.data.schema_inference import ColumnFacts
+from leftout.data.sources import File
 from leftout.downstream.result import Harm
 from leftout.evidence.n_groups import HowMany
 from leftout.fair.assessment import Afterwards

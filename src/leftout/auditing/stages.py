@@ -42,7 +42,7 @@ from leftout.auditing.table_findings import table_findings
 from leftout.checks import generator
 from leftout.data.binning import most_informative
 from leftout.data.preparation import PreparedTable, prepare_table
-from leftout.data.reading import Source
+from leftout.data.sources import Source
 from leftout.downstream.outcomes import GROUP
 from leftout.errors import InputError
 from leftout.evidence.assess import N_SPLITS, assess

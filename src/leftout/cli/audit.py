@@ -83,7 +83,7 @@ def demo(out: Path, **given: Any) -> None:
     """
 
     def read() -> tuple[Any, Any]:
-        from leftout.data.reading import Source
+        from leftout.data.sources import Source
         from leftout.datasets import load_demo
         from leftout.errors import InputError
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from leftout.data.encoder import TableEncoder
     from leftout.data.preparation import PreparedTable
-    from leftout.data.reading import Source
+    from leftout.data.sources import Source
     from leftout.groups.known_result import KnownGroups
     from leftout.groups.subgroups import NamedGroups
     from leftout.running import Report
@@ -46,7 +46,7 @@ def _run(
     out: Path | None = given["out"]
     contents: dict[str, str | bytes] = {}
     with interruptible(), reported(given["quiet"]) as report, refused():
-        from leftout.data.reading import Source
+        from leftout.data.sources import Source
         from leftout.files import check_folder
         from leftout.running import collected_warnings
 

@@ -35,7 +35,7 @@ def serve(port: int, data: Path | None, open_browser: bool, max_upload: str) -> 
     """
     with refused():
         try:
-            from leftout.data.files.limits import n_bytes
+            from leftout.data.sources import n_bytes
             from leftout.page.serving import serve as run
             from leftout.page.store import home
             from leftout.page.uploads import Limits

@@ -14,8 +14,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leftout.checks import is_missing
-from leftout.data.cells import Tabulated, distinct_texts, numbers, plain, to_series, value_counts
-from leftout.data.frames import as_frame, column_names, dense
+from leftout.data.frames import (
+    Tabulated,
+    as_frame,
+    column_names,
+    dense,
+    distinct_texts,
+    numbers,
+    plain,
+    to_series,
+    value_counts,
+)
 from leftout.errors import InputError, parameter_label
 from leftout.text import date, number, shortened, shortest, unambiguous
 

@@ -13,11 +13,10 @@ import numpy as np
 from leftout.checks import is_missing
 from leftout.data.cleaning import MISSING, clean, unique
 from leftout.data.columns import Column, find
-from leftout.data.files.fetching import called, fetch, short
 from leftout.data.frames import as_frame
 from leftout.data.missing import names_by_label, number_of, same, text_of
 from leftout.data.profiling.column_types import COLUMN_KINDS
-from leftout.data.reading import read_table
+from leftout.data.sources import called, fetch, read_table, short
 from leftout.errors import InputError
 from leftout.running import warn
 from leftout.text import listed, quoted, shortened

@@ -33,12 +33,13 @@ from leftout.data.encoding import (
     CategoricalEncoding,
     ColumnEncoding,
     Floats,
+    MissingIndicator,
     NumericEncoding,
     as_read,
     coded,
+    fit_indicators,
 )
 from leftout.data.frames import as_frame
-from leftout.data.missing_indicators import MissingIndicator, fit_indicators
 from leftout.data.profiling.column_types import ColumnType
 from leftout.data.roles import beside, called, numbers_at
 from leftout.errors import InputError

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array
 
-from leftout.data.frames import column_names, dense, to_matrix
+from leftout.data.frames import as_frame, column_names, dense, numbers, some_of, to_series
 from leftout.errors import InputError
 from leftout.linalg.losses import Array
 from leftout.linalg.moments import SUMMED_AT_ONCE, SparseRows
@@ -58,7 +58,7 @@ def check_finite(X: Array, table: Any) -> None:
 
 def check_numbers(table: Any, *, min_features: int = 2) -> Array:
     """A float64 matrix, which may still hold missing or infinite values."""
-    X = to_matrix(table)
+    X = _to_matrix(table)
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
     _check_kind(X)
@@ -83,6 +83,32 @@ def check_numbers(table: Any, *, min_features: int = 2) -> Array:
             f"{min_features} is required: a projection needs a dimension to leave out. Add columns."
         )
     return X
+
+
+def _to_matrix(table: Any) -> Any:
+    """Turn a data frame of numbers into an array; anything else passes through unchanged.
+
+    Takes whatever narwhals knows (pandas, polars, pyarrow and others). Booleans count as numbers,
+    missing values become NaN.
+    """
+    frame = as_frame(table)
+    if frame is None:
+        return table
+    # Column by column: frames mix dtypes, and a missing integer must become NaN.
+    result = np.empty(frame.shape, order="F")
+    text = []
+    for position, series in enumerate(frame.iter_columns()):
+        values = numbers(to_series(series))
+        if values is None:
+            text.append(series.name)
+        else:
+            result[:, position] = values
+    if text:
+        raise InputError(
+            f"Found columns that are not numbers ({some_of(text)}); PCA needs numbers. Encode "
+            "them, for example with scikit-learn's TargetEncoder or OneHotEncoder, or drop them."
+        )
+    return result
 
 
 def _check_kind(X: Any) -> None:

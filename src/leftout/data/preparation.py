@@ -14,12 +14,11 @@ from leftout.data.column_reader import PREDICTION, TARGET, sampled, sampled_plac
 from leftout.data.columns import Column, names_of
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoding import Floats
-from leftout.data.files.fetching import File
 from leftout.data.frames import as_frame, rows_of
 from leftout.data.profiling.column_types import ColumnType
-from leftout.data.reading import Source
 from leftout.data.roles import is_name, outcome_of
 from leftout.data.schema_inference import MOST_FEATURES, TableSchema, infer_schema
+from leftout.data.sources import File, Source
 from leftout.errors import InputError
 from leftout.running import warn
 from leftout.settings import Reading

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leftout.data.files.fetching import called, refuse_address, short
 from leftout.data.frames import refuse_repeated
+from leftout.data.sources import called, refuse_address, short
 from leftout.errors import InputError
 from leftout.text import quoted, shortened
 

@@ -10,7 +10,7 @@ from typing import Any
 from leftout.auditing.presets import call, settled
 from leftout.auditing.result import Audit
 from leftout.auditing.stages import READ, STAGE_SHARES, AuditPipeline
-from leftout.data.reading import Source
+from leftout.data.sources import Source
 from leftout.engine.tables import ChunkedTable, in_parts
 from leftout.errors import InputError, parameter_label
 from leftout.running import (

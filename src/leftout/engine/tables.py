@@ -12,10 +12,7 @@ from weakref import finalize
 
 from leftout.checks import check_choice
 from leftout.data.files.arrow import as_pandas
-from leftout.data.files.fetching import is_stream
-from leftout.data.files.formats import TEXT
-from leftout.data.files.limits import n_bytes
-from leftout.data.reading import Source
+from leftout.data.sources import TEXT, Source, is_stream, n_bytes
 from leftout.engine.chunks import STORED, Chunk, fingerprint, listed, n_rows_of, paths_of
 from leftout.engine.copies import copy_dask, copy_feather, copy_text, is_dask, private_folder
 from leftout.engine.engines import Dask, Engine, Local

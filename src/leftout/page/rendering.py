@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from leftout.data.files.limits import describe_size
+from leftout.data.sources import describe_size
 from leftout.report.templating import environment
 from leftout.text import percent, shortened
 

@@ -12,8 +12,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from leftout.data.files.formats import suffix_of
-from leftout.data.files.limits import TableLimits, describe_size
+from leftout.data.sources import TableLimits, describe_size, suffix_of
 from leftout.errors import InputError
 from leftout.page.store import Entry, Store
 

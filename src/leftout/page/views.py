@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from leftout import report
-from leftout.data.files.formats import FORMATS
+from leftout.data.sources import FORMATS
 from leftout.errors import InputError
 from leftout.page import form
 from leftout.page.form import Columns

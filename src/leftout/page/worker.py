@@ -29,11 +29,11 @@ from leftout.data.encoding import LEVELS, ColumnEncoding
 from leftout.data.files.excel import sheet_names
 from leftout.data.frames import rows_of
 from leftout.data.preparation import check_length
-from leftout.data.profiling.column_names import words_of
+from leftout.data.profiling.codes import words_of
 from leftout.data.profiling.column_types import ColumnType
 from leftout.data.profiling.duplicate_columns import copies
-from leftout.data.reading import Source
 from leftout.data.roles import value_of
+from leftout.data.sources import Source
 from leftout.errors import InputError, asked_by, in_python
 from leftout.files import plain, write_whole
 from leftout.page.form import AUTO, OUTCOME

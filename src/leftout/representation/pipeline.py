@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from leftout.data.files.fetching import called, fetch, short
+from leftout.data.sources import called, fetch, short
 from leftout.errors import InputError, parameter_label
 from leftout.text import listed
 

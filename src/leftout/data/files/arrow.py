@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leftout.data.files.limits import TableLimits
 from leftout.data.frames import refuse_repeated
+from leftout.data.sources import TableLimits
 
 if TYPE_CHECKING:
     import pandas as pd

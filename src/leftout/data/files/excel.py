@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from leftout.data.cleaning import MISSING
-from leftout.data.files.limits import TableLimits
 from leftout.data.frames import refuse_repeated, refuse_unnamed
+from leftout.data.sources import TableLimits
 from leftout.errors import InputError
 from leftout.running import warn
 from leftout.text import listed, quoted, shown

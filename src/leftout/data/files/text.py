@@ -13,8 +13,8 @@ from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from leftout.data.cleaning import CODE, MISSING
-from leftout.data.files.limits import TableLimits
 from leftout.data.frames import refuse_repeated, refuse_unnamed
+from leftout.data.sources import TableLimits
 from leftout.errors import InputError
 from leftout.running import warn
 

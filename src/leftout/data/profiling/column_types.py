@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from leftout.checks import check_choice
 from leftout.data.column_summary import ColumnSummary
 from leftout.data.columns import LARGEST_EXACT, Column, find
-from leftout.data.profiling.codes import StandardScores, code_evidence
-from leftout.data.profiling.column_names import is_id, words_of
+from leftout.data.profiling.codes import StandardScores, code_evidence, is_id, words_of
 from leftout.errors import parameter_label
 from leftout.files import Serializable
 from leftout.text import counted
