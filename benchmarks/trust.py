@@ -179,9 +179,9 @@ def real_tables():
             f"{name}: mean pairwise Jaccard of {len(runs.labels)} seeds, the worst tenth "
             f"({found.group_size} rows)",
             f"{target}",
-            f"{runs.mean:.3f} (lowest {runs.low:.3f}; disparity {found.disparity:.4f}, bound "
-            f"{bound:.4f})",
-            runs.mean >= target,
+            f"{runs.jaccard_mean:.3f} (lowest {runs.jaccard_low:.3f}; disparity "
+            f"{found.disparity:.4f}, bound {bound:.4f})",
+            runs.jaccard_mean >= target,
         )
 
 

@@ -61,8 +61,8 @@ def partitions(key: str, samples: list[Sampled]) -> list[dict[str, Any]]:
 def stability(first: Sampled, formula: Formula) -> dict[str, Any]:
     """Epochs and agreement of runs."""
     found = first.formulas[formula.key].found
-    greedy, shown = found["greedy"], found[formula.headline].stability.jaccard
-    jaccard, within = greedy.stability.jaccard, greedy.within()
+    greedy, shown = found["greedy"], found[formula.headline].stability.jaccard_matrix
+    jaccard, within = greedy.stability.jaccard_matrix, greedy.within()
     return {
         "disparity_by_epoch": [run.tolist() for run in greedy.stability.epochs or []],
         "adjacent_epochs": [run[:-1].tolist() for run in within],

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leftout import FairPCA, MaxDisparityPartition, group_losses
-from leftout.evidence.restarts import Stability, agreement, pairwise_jaccard
+from leftout.evidence.stability import Stability, agreement, pairwise_jaccard
 from leftout.explain import FeatureScores, Frequency, feature_scores, rule_frequency
 from leftout.running import Report, collected_warnings
 from leftout.solvers import Annealing, Greedy, Sorting

@@ -28,7 +28,7 @@ TESTS = (
     "surrogates",
     "swaps",
     "cross_fit",
-    "restarts",
+    "stability",
     "scores",
     "fair",
     "fair_pca",

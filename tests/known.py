@@ -32,8 +32,7 @@ from leftout.evidence.cross_fit import HeldOut
 from leftout.evidence.decomposition import LossParts
 from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.null_test import NullDistribution
-from leftout.evidence.restarts import DistinctGroup, Stability
-from leftout.evidence.subsample import Membership
+from leftout.evidence.stability import DistinctGroup, Membership, Stability
 from leftout.evidence.verdict import Trust
 from leftout.explain.alignment import Alignment, Typical
 from leftout.explain.attribution import WhatIf
@@ -147,20 +146,18 @@ def stability(runs=6, agree=0.76, disparities=(0.59, 0.57, 0.31)):
     for row, often in enumerate((runs, runs, runs, runs - 1, 2, 1)):
         labels[:often, row] = 1
     which = np.array_split(np.arange(runs)[::-1], len(disparities))
-    return Stability(
-        labels=labels,
-        disparities=np.linspace(0.52, 0.59, runs),
-        jaccard=jaccard,
-        groups=[
-            DistinctGroup(
-                labels=labels[each[0]].astype(np.intp),
-                disparity=value,
-                size=int(labels[each[0]].sum()),
-                runs=each,
-            )  # fmt: skip
-            for each, value in zip(which, disparities, strict=True)
-        ],
-    )
+    groups = [
+        DistinctGroup(
+            labels=labels[each[0]].astype(np.intp),
+            disparity=value,
+            size=int(labels[each[0]].sum()),
+            runs=each,
+        )  # fmt: skip
+        for each, value in zip(which, disparities, strict=True)
+    ]
+    found = Stability(labels=labels, disparities=np.linspace(0.52, 0.59, runs))
+    vars(found).update(jaccard_matrix=jaccard, distinct_groups=groups)  # rather than theirs
+    return found
 
 
 def trust(**changed):

@@ -49,7 +49,7 @@ def test_a_planted_group_is_a_distinct_group(real, planted):
     # where tables with the same values decide, nine others are enough for their part
     assert real.chance["gaussian"].surrogates == 9
     assert real.held_out.agree and real.cross_fitted == real.held_out.gap
-    assert real.cross_fitted.low > 0 and real.stability.mean > 0.9
+    assert real.cross_fitted.low > 0 and real.stability.jaccard_mean > 0.9
     group = real.partition.labels_ == 1
     assert np.sum(group & (planted[1] == 1)) > 27
     assert np.array_equal(real.membership.group, group) and real.membership.n_members > 20

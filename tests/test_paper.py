@@ -22,7 +22,7 @@ import paper_data
 from browsing import opened
 from leftout import audit, datasets, group_losses
 from leftout.errors import InputError
-from leftout.evidence.restarts import Stability
+from leftout.evidence.stability import Stability
 from leftout.explain import FeatureScores, Frequency, disparity_by_feature
 from leftout.files import write_into
 from leftout.linalg.significance import Interval
@@ -406,7 +406,7 @@ def test_quantities_are_in_the_papers_order():
     labels = np.zeros((2, 10), dtype=np.int8)
     labels[0, :3], labels[1, :4] = 1, 1
     greedy = Found(
-        Stability(labels=labels, disparities=np.array([4.9, 2.0]), jaccard=np.eye(2), groups=[]),
+        Stability(labels=labels, disparities=np.array([4.9, 2.0])),
         np.array([[0.1, 5.0], [1.0, 3.0]]),
     )
     frequency = Frequency(

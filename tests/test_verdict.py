@@ -10,7 +10,7 @@ import pytest
 from leftout.evidence.cross_fit import HeldOut
 from leftout.evidence.decomposition import LossParts
 from leftout.evidence.null_test import NullDistribution
-from leftout.evidence.subsample import Membership
+from leftout.evidence.stability import Membership
 from leftout.evidence.verdict import VERDICTS, Trust, doubts, verdict
 
 

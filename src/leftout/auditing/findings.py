@@ -23,7 +23,7 @@ from leftout.downstream.prediction import ComparedPrediction
 from leftout.downstream.result import Harm
 from leftout.errors import parameter_label
 from leftout.evidence.n_groups import HowMany
-from leftout.evidence.restarts import FEWEST_RUNS, Stability
+from leftout.evidence.stability import FEWEST_RUNS, Stability
 from leftout.evidence.verdict import FEWEST_TABLES, Trust
 from leftout.explain import Explanation
 from leftout.explain.alignment import claims, describe_claims
@@ -172,7 +172,7 @@ def _starts(stability: Stability | None, skipped: str) -> list[Finding]:
     differ = "" if stability.agrees else "Searches from other starts find other groups."
     return [
         finding("S001", stability.agrees, stability.told, differ),
-        finding("S002", stability.n_nearly_equal > 1, stability.told_several),
+        finding("S002", stability.nearly_equal > 1, stability.told_several),
     ]
 
 

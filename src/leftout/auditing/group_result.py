@@ -10,8 +10,7 @@ from leftout.checks import check_choice
 from leftout.downstream.prediction import ComparedPrediction
 from leftout.downstream.result import Harm
 from leftout.errors import InputError
-from leftout.evidence.restarts import Stability
-from leftout.evidence.subsample import Membership
+from leftout.evidence.stability import Membership, Stability
 from leftout.evidence.verdict import Trust
 from leftout.explain import Explanation
 from leftout.files import Serializable

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from leftout.checks import generator
 from leftout.evidence.assess import NO_EVIDENCE
 from leftout.evidence.n_groups import HowMany, evidence_size, how_many
-from leftout.evidence.restarts import Stability
+from leftout.evidence.stability import Stability
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem
 from leftout.groups.sizes import check_size, default_smallest, group_sizes, worst_tenth

@@ -25,7 +25,7 @@ from leftout.downstream.prediction import ComparedPrediction as ComparedPredicti
 from leftout.downstream.result import Harm
 from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.n_groups import HowMany
-from leftout.evidence.restarts import Stability
+from leftout.evidence.stability import Stability
 from leftout.evidence.verdict import Trust
 from leftout.explain import Explanation
 from leftout.fair.assessment import Afterwards

@@ -48,7 +48,7 @@ from leftout.errors import InputError
 from leftout.evidence.assess import N_SPLITS, assess
 from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.refit import SearchTask
-from leftout.evidence.restarts import Stability, agreement, restarts
+from leftout.evidence.stability import Stability, agreement, restarts
 from leftout.explain import Explanation
 from leftout.explain.attribution import search_without
 from leftout.explain.explanation import RULE_COLUMNS

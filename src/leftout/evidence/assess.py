@@ -21,8 +21,7 @@ from leftout.evidence.cross_fit import HeldOut, cross_fit
 from leftout.evidence.n_groups import evidence_size
 from leftout.evidence.null_test import SURROGATE_KINDS, NullTest, check_kinds, split_by_feature
 from leftout.evidence.refit import SearchTask, in_proportion
-from leftout.evidence.restarts import Stability, restarts
-from leftout.evidence.subsample import SUBSAMPLES, memberships
+from leftout.evidence.stability import SUBSAMPLES, Stability, restarts, subsamples
 from leftout.evidence.verdict import FEWEST_TABLES, Trust, doubts
 from leftout.groups.fitted import check_search, one_vs_rest
 from leftout.groups.partition import MaxDisparityPartition
@@ -195,7 +194,7 @@ def assess(
     belongs = None
     if parts:
         rngs = of_subsamples.spawn(parts)
-        belongs = memberships(task, sizes, rngs, steps, labels, rows, found.labels_)
+        belongs = subsamples(task, sizes, rngs, steps, labels, rows, found.labels_)
     if task.repeats.beyond_chance:
         notes.append(f"Equal rows: {task.repeats.told}")
     stable = None if stability is None else [stability]

@@ -70,7 +70,7 @@ class SearchTask:
             raise InputError(
                 f"Surrogates are searched at the group's size, but {solver!r} chooses the size "
                 "itself. Use solver='alternating' or Sorting(split='matched'). (The agreement of "
-                "its runs alone: leftout.restarts.agreement.)"
+                "its runs alone: leftout.stability.agreement.)"
             )
         smallest = estimator.min_group_size
         if smallest is None:

@@ -13,9 +13,8 @@ from leftout.evidence.decomposition import LossParts
 from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.null_test import NullDistribution
 from leftout.evidence.refit import SAME_GROUP
-from leftout.evidence.restarts import Stability
 from leftout.evidence.sequential import p_value_interval
-from leftout.evidence.subsample import Membership
+from leftout.evidence.stability import Membership, Stability
 from leftout.files import Serializable
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.significance import LEVEL, Interval, can_tell, describe_p

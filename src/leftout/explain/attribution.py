@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from leftout.checks import check_runs, generator, parameters_of
 from leftout.data.matrix import check_matrix
-from leftout.evidence.restarts import pairwise_jaccard
+from leftout.evidence.stability import pairwise_jaccard
 from leftout.files import Serializable
 from leftout.groups.fitted import for_same_size
 from leftout.groups.known import measured
