@@ -25,7 +25,7 @@ from leftout import MaxDisparityPartition, disparity, explain  # noqa: E402
 from leftout.data.binning import bin_column  # noqa: E402
 from leftout.data.columns import columns_of  # noqa: E402
 from leftout.evidence.n_groups import evidence_size  # noqa: E402
-from leftout.explain.rules import LEFT_OUT_SIDE, Floors, mine  # noqa: E402
+from leftout.explain.rules import LEFT_OUT_SIDE, mine  # noqa: E402
 
 SUPPORT = 0.01
 
@@ -169,7 +169,7 @@ def rule_speed():
             found = explain.find_rules(raw, group, categorical=categorical, group=LEFT_OUT_SIDE)
             ours.append(time.perf_counter() - start)
             start = time.perf_counter()
-            mine(binned, group[None], Floors(SUPPORT, None), groups=(LEFT_OUT_SIDE,))
+            mine(binned, group[None], SUPPORT, groups=(LEFT_OUT_SIDE,))
             prepared.append(time.perf_counter() - start)
         theirs = []
         for _ in range(3 if name == "students" else 1):

@@ -16,7 +16,7 @@ import paper_data
 from leftout import explain
 from leftout.data.binning import bin_column
 from leftout.data.columns import columns_of
-from leftout.explain.rules import Floors, mine
+from leftout.explain.rules import mine
 from test_binning import raw_tables
 
 
@@ -226,8 +226,8 @@ def test_frequency_is_the_papers_two_tables():
     assert pair["lift"] == pytest.approx([min(lifts), max(lifts)])
     # each run on its own gives the same
     binned = [bin_column(column, 5) for column in columns_of(table)]
-    each = [mine(binned, run[None] == 1, Floors(0.01, None))[0] for run in runs]
-    together = mine(binned, runs == 1, Floors(0.01, None))
+    each = [mine(binned, run[None] == 1, 0.01)[0] for run in runs]
+    together = mine(binned, runs == 1, 0.01)
     assert [ours(r) for r in each] == [ours(r) for r in together]
 
 

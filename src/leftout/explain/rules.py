@@ -1,29 +1,22 @@
 """Rules: conditions on one or two raw columns under which rows are left out, or not.
 
 A rule's conditions are bins of columns, and its counts those of two bins that meet
-(:mod:`leftout.data.binning`): two matrix products have them all.
+(:mod:`leftout.data.binning`): two matrix products have them all, on the diagonal those of one bin.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypedDict, overload
+from typing import Any, Literal, TypedDict, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leftout.checks import check_count, check_floor, check_left_out, check_runs
-from leftout.data.binning import (
-    Array,
-    BinnedColumn,
-    Indicators,
-    Places,
-    bin_column,
-    starts_of,
-)
+from leftout.data.binning import Array, BinnedColumn, Indicators, Places, bin_column, starts_of
 from leftout.data.columns import columns_of
 from leftout.data.conditions import Condition, Mask
 from leftout.errors import InputError
@@ -38,8 +31,7 @@ _BINS = 5
 _LINES = 20
 # Rules that are listed; a pair must be this much surer than the surer of its halves.
 LISTED, _SURER = 8, 0.1
-_ARRAYS = ("first", "second", "group", "count", "covered")
-# Where rules are limited, this many pairs are kept at most.
+# Where rules are limited, this many of each group are kept at most.
 _MANY = 50_000
 
 
@@ -85,8 +77,7 @@ class Rule(Serializable):
 class Rules:
     """Rules by falling lift, as arrays; a rule is made when it is asked for.
 
-    ``first`` and ``second`` number the bins of all columns (``second`` is -1 where a rule has one
-    condition).
+    ``first`` and ``second`` number the bins of all columns; a rule with one condition has it twice.
     """
 
     columns: Sequence[BinnedColumn]
@@ -101,6 +92,11 @@ class Rules:
         return len(self.first)
 
     @property
+    def single(self) -> Mask:
+        """Which rules have one condition."""
+        return self.first == self.second
+
+    @property
     def support(self) -> NDArray[np.float64]:
         return self.count / sum(self.sizes)
 
@@ -109,13 +105,9 @@ class Rules:
         return self.count / self.covered
 
     @property
-    def share(self) -> NDArray[np.float64]:
-        """The group's share of all rows."""
-        return np.array(self.sizes)[self.group] / sum(self.sizes)
-
-    @property
     def lift(self) -> NDArray[np.float64]:
-        return self.confidence / self.share
+        """Confidence over the group's share of all rows."""
+        return self.confidence / (np.array(self.sizes)[self.group] / sum(self.sizes))
 
     @overload
     def __getitem__(self, place: int) -> Rule: ...
@@ -131,7 +123,7 @@ class Rules:
         one = self.take(np.array([place]))
         numbers = ("group", "count", "covered", "support", "confidence", "lift")
         return Rule(
-            antecedents=tuple(binned.condition(code) for binned, code in self._conditions(place)),
+            antecedents=tuple(binned.condition(code) for binned, code in self._bins(place)),
             **{name: getattr(one, name).item() for name in numbers},
         )
 
@@ -153,7 +145,14 @@ class Rules:
 
     def take(self, places: NDArray[Any]) -> Rules:
         """Some of the rules."""
-        return replace(self, **{name: getattr(self, name)[places] for name in _ARRAYS})
+        return replace(
+            self,
+            first=self.first[places],
+            second=self.second[places],
+            group=self.group[places],
+            count=self.count[places],
+            covered=self.covered[places],
+        )
 
     def of(self, group: int) -> Rules:
         """The rules of one group: 1 is the left-out group, 0 the rest."""
@@ -163,13 +162,6 @@ class Rules:
         """The ``limit`` rules of highest lift of each group."""
         first = [np.flatnonzero(self.group == group)[:limit] for group in range(len(SIDES))]
         return self.take(np.sort(np.concatenate(first)))
-
-    def best(self, limit: int) -> Rules:
-        """The ``limit`` rules of highest confidence; of equal ones, those of highest count."""
-        if len(self) <= limit:
-            return self
-        key = self.confidence - 1e-9 / self.count
-        return self.take(np.sort(np.argpartition(-key, limit)[:limit]))
 
     def that_add(self, labels: ArrayLike, limit: int = LISTED) -> Rules:
         """The rules of the left-out group that add most to those before: the ones to list.
@@ -193,13 +185,10 @@ class Rules:
         found, table = self.of(LEFT_OUT_SIDE), Indicators.of(self.columns)
         with np.errstate(invalid="ignore"):
             alone = table.counts(group) / table.counts()
-        second = np.where(found.second < 0, found.first, found.second)
-        halves = np.maximum(alone[found.first], alone[second])
-        surer = (found.second < 0) | (found.confidence >= halves + _SURER - 1e-9)
-        found, second = found.take(surer), second[surer]
-        used, places = np.unique(np.concatenate([found.first, second]), return_inverse=True)
-        table = table.only(used)
-        at, beside = np.split(places.ravel(), 2)
+        halves = np.maximum(alone[found.first], alone[found.second])
+        found = found.take(found.single | (found.confidence >= halves + _SURER - 1e-9))
+        used, places = np.unique([found.first, found.second], return_inverse=True)
+        table, (at, beside) = table.only(used), places.reshape(2, -1)
         new, chosen = group.copy(), list[int]()
         while len(chosen) < limit:
             adds = 2 * table.pairs(new)[at, beside] >= found.count
@@ -212,24 +201,21 @@ class Rules:
 
     def mask(self, place: int) -> Mask:
         """The rows that satisfy a rule's antecedents."""
-        conditions = self._conditions(place)
-        return np.logical_and.reduce([binned.codes == code for binned, code in conditions])
+        return np.logical_and.reduce([binned.codes == code for binned, code in self._bins(place)])
 
     def variables(self, place: int) -> tuple[str, ...]:
         """Names of the columns that a rule speaks of, in the order of the table."""
-        chosen = {binned.column.name: None for binned, _ in self._conditions(place)}
-        return tuple(c.column.name for c in self.columns if c.column.name in chosen)
+        return tuple(binned.column.name for binned, _ in self._bins(place))
 
     @cached_property
     def _starts(self) -> Places:
         return starts_of(self.columns)
 
-    def _conditions(self, place: int) -> list[tuple[BinnedColumn, int]]:
+    def _bins(self, place: int) -> list[tuple[BinnedColumn, int]]:
         """The columns of a rule, and the bin of each."""
-        starts = self._starts
-        items = [item for item in (self.first[place], self.second[place]) if item >= 0]
-        at = np.searchsorted(starts, items, side="right") - 1
-        return [(self.columns[c], int(item - starts[c])) for c, item in zip(at, items, strict=True)]
+        items = np.unique([self.first[place], self.second[place]])
+        at = np.searchsorted(self._starts, items, side="right") - 1
+        return [(self.columns[c], int(i - self._starts[c])) for c, i in zip(at, items, strict=True)]
 
 
 class VariableRuns(TypedDict):
@@ -268,19 +254,6 @@ class Frequency(Serializable):
     pairs: list[PairRuns]
     runs: int
     top: int
-
-
-class Floors(NamedTuple):
-    """The least support and confidence of a rule; None is the group's share of the rows."""
-
-    support: float
-    confidence: float | None
-
-    def met(self, rules: Rules) -> Mask:
-        floor = rules.share if self.confidence is None else self.confidence
-        with np.errstate(invalid="ignore", divide="ignore"):
-            enough = (rules.support >= self.support) & (rules.confidence >= floor)
-        return (rules.count > 0) & enough
 
 
 def find_rules(
@@ -353,9 +326,8 @@ def find_rules(
     columns = columns_of(table, categorical=categorical, drop=drop)
     mask = check_left_out(labels, len(columns[0]))
     binned = [bin_column(column, _BINS) for column in columns]
-    floors = Floors(min_support, min_confidence)
     groups = (REST_SIDE, LEFT_OUT_SIDE) if group is None else (group,)
-    (found,) = mine(binned, mask[None], floors, groups=groups, prune=prune, limit=limit)
+    (found,) = mine(binned, mask[None], min_support, min_confidence, groups, prune, limit)
     return found if limit is None else found.leading(limit)
 
 
@@ -390,41 +362,39 @@ def rule_frequency(
     check_floor("min_support", min_support)
     columns = columns_of(table, categorical=categorical, drop=drop)
     masks = check_runs(runs, len(columns[0]))
-    binned = [bin_column(column, _BINS) for column in columns]
-    found = mine(binned, masks, Floors(min_support, None), limit=top)
-    # by group and columns, one or two: in how many runs they lead, and with which lifts
-    times: Counter[tuple[int, tuple[str, ...]]] = Counter()
-    lifts = defaultdict(list)
-    for run in found:
+    found = mine([bin_column(column, _BINS) for column in columns], masks, min_support, limit=top)
+    # by group and columns, one or two: the runs that they lead in, and with which lifts
+    led, lifts = defaultdict(set), defaultdict(list)
+    for run, rules in enumerate(found):
         for group in (REST_SIDE, LEFT_OUT_SIDE):
-            of_group = run.of(group)
-            lift, alone = of_group.lift, of_group.second < 0
-            leading = [np.flatnonzero(kind)[:top] for kind in (alone, ~alone)]
-            keys = [(group, of_group.variables(place)) for part in leading for place in part]
-            for key, value in zip(keys, lift[np.concatenate(leading)].tolist(), strict=True):
-                lifts[key].append(value)
-            times.update(set(keys))
-    names = {columns for _, columns in times if len(columns) == 1}
-    pairs = [key for key in times if len(key[1]) == 2]
+            for single in (True, False):
+                some = rules.take((rules.group == group) & (rules.single == single))[:top]
+                for place, lift in enumerate(some.lift.tolist()):
+                    key = group, some.variables(place)
+                    led[key].add(run)
+                    lifts[key].append(lift)
+    runs_of = {key: len(some) for key, some in led.items()}
+    alone = [
+        VariableRuns(
+            variable=names[0],
+            left_out_runs=runs_of.get((LEFT_OUT_SIDE, names), 0),
+            rest_runs=runs_of.get((REST_SIDE, names), 0),
+        )
+        for names in {names for _, names in runs_of if len(names) == 1}
+    ]
+    pairs = [key for key in runs_of if len(key[1]) == 2]
     return Frequency(
-        variables=[
-            {
-                "variable": n[0],
-                "left_out_runs": times[LEFT_OUT_SIDE, n],
-                "rest_runs": times[REST_SIDE, n],
-            }
-            for n in sorted(
-                names, key=lambda n: (-times[LEFT_OUT_SIDE, n], -times[REST_SIDE, n], n)
-            )
-        ],
+        variables=sorted(
+            alone, key=lambda line: (-line["left_out_runs"], -line["rest_runs"], line["variable"])
+        ),
         pairs=[
-            {
-                "group": SIDES[key[0]],
-                "pair": list(key[1]),
-                "runs": times[key],
-                "lift": [min(lifts[key]), max(lifts[key])],
-            }
-            for key in sorted(pairs, key=lambda key: (-key[0], -times[key], key[1]))
+            PairRuns(
+                group=SIDES[key[0]],
+                pair=list(key[1]),
+                runs=runs_of[key],
+                lift=[min(lifts[key]), max(lifts[key])],
+            )
+            for key in sorted(pairs, key=lambda key: (-key[0], -runs_of[key], key[1]))
         ],
         runs=len(found),
         top=top,
@@ -434,8 +404,8 @@ def rule_frequency(
 def mine(
     columns: Sequence[BinnedColumn],
     masks: Mask,
-    floors: Floors,
-    *,
+    min_support: float,
+    min_confidence: float | None = None,
     groups: tuple[int, ...] = (REST_SIDE, LEFT_OUT_SIDE),
     prune: bool = True,
     limit: int | None = None,
@@ -443,69 +413,55 @@ def mine(
     """The rules of the groups asked for, for every run's labels in ``masks`` (n_runs, m).
 
     What does not depend on the labels is counted once for all runs. With a ``limit``, of very many
-    pairs only the best are kept.
+    pairs only the surest are kept.
     """
     table, m = Indicators.of(columns), masks.shape[1]
-    covered, sizes = table.counts(), [int(mask.sum()) for mask in masks]
-    counts = [table.counts(mask) for mask in masks]
+    covered, inside = table.counts(), np.array([table.counts(mask) for mask in masks])
     # A rule's support is at most that of each of its items.
-    most = np.max(
-        [c if g == LEFT_OUT_SIDE else covered - c for c in counts for g in groups], axis=0
-    )
-    items = np.flatnonzero((most / m >= floors.support) & (not prune or covered < m))
-    items = items[covered[items] > 0]
-
-    def select(run: int, *found: NDArray[Any]) -> list[Rules]:
-        """The rules of a run that meet the floors, for each group."""
-        first, second, both, inside = found
-        parts = []
+    most = [inside if group == LEFT_OUT_SIDE else covered - inside for group in groups]
+    frequent = (covered > 0) & (np.max(most, axis=(0, 1)) / m >= min_support)
+    items = np.flatnonzero(frequent & (covered < m) if prune else frequent)
+    table = table.only(items)
+    both = table.pairs()
+    i, j = np.nonzero(np.triu((both / m >= min_support) & (both > 0)))
+    met = both[i, j]
+    results = []
+    for mask in masks:
+        held, sizes = table.pairs(mask), (int((~mask).sum()), int(mask.sum()))
+        chosen = []  # for each group: which pairs, and how often both are in it
         for group in groups:
-            every = Rules(
-                columns=columns,
-                first=first,
-                second=second,
-                group=np.full(len(first), group),
-                count=(inside if group == LEFT_OUT_SIDE else both - inside).astype(np.int64),
-                covered=both.astype(np.int64),
-                sizes=(m - sizes[run], sizes[run]),
-            )
-            parts.append(every.take(np.flatnonzero(floors.met(every))))
-        return parts
-
-    parts = [
-        select(run, items, np.full(len(items), -1), covered[items], count[items])
-        for run, count in enumerate(counts)
-    ]
-    pairs = table.only(items)
-    both = pairs.pairs()
-    i, j = np.nonzero(np.triu((both / m >= floors.support) & (both > 0), 1))
-    for run, (mask, count) in enumerate(zip(masks, counts, strict=True)):
-        found = select(run, items[i], items[j], both[i, j], pairs.pairs(mask)[i, j])
-        if prune:
-            found = [_better_than_halves(part, covered, count) for part in found]
-        if limit is not None:
-            found = [part.best(max(_MANY, limit)) for part in found]
-        parts[run] += found
-    results = [_sorted(part) for part in parts]
-    return [_distinct(made) for made in results] if prune else results
+            counts = held if group == LEFT_OUT_SIDE else both - held
+            count = counts[i, j]
+            floor = sizes[group] / m if min_confidence is None else min_confidence
+            kept = (count > 0) & (count / m >= min_support) & (count / met >= floor)
+            if prune:  # a pair is surer than either half, compared in whole numbers
+                surer = [count * both[at, at] > counts[at, at] * met for at in (i, j)]
+                kept &= (i == j) | surer[0] & surer[1]
+            pairs = np.flatnonzero(kept)
+            if limit is not None:
+                pairs = _surest(pairs, i == j, count, met, max(_MANY, limit))
+            chosen.append((pairs, count[pairs]))
+        places, count = (np.concatenate(part) for part in zip(*chosen, strict=True))
+        made = Rules(
+            columns=columns,
+            first=items[i[places]],
+            second=items[j[places]],
+            group=np.repeat(groups, [len(pairs) for pairs, _ in chosen]),
+            count=count.astype(np.int64),
+            covered=met[places].astype(np.int64),
+            sizes=sizes,
+        )
+        order = np.lexsort((~made.single, -made.count, -made.lift))
+        results.append(_distinct(made.take(order)) if prune else made.take(order))
+    return results
 
 
-def _better_than_halves(found: Rules, covered: Array, inside: Array) -> Rules:
-    """Pairs whose confidence exceeds that of both of their items; compared in whole numbers."""
-    alone = np.stack([covered - inside, inside])
-    better = [
-        found.count * covered[half] > alone[found.group, half] * found.covered
-        for half in (found.first, found.second)
-    ]
-    return found.take(better[0] & better[1])
-
-
-def _sorted(parts: list[Rules]) -> Rules:
-    """By falling lift, then count, then number of antecedents and place, in which they come."""
-    joined: dict[str, Any]
-    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _ARRAYS}
-    found = replace(parts[0], **joined)
-    return found.take(np.lexsort((-found.count, -found.lift)))
+def _surest(places: Places, single: Mask, count: Array, met: Array, limit: int) -> Places:
+    """At most ``limit`` of some rules: single ones, then by confidence and count."""
+    if len(places) <= limit:
+        return places
+    key = np.where(single, np.inf, count / met - 1e-9 / np.maximum(count, 1.0))[places]
+    return np.sort(places[np.argpartition(-key, limit)[:limit]])
 
 
 def _distinct(found: Rules) -> Rules:
