@@ -42,7 +42,7 @@ from leftout.explain.sentence import Sentence
 from leftout.fair.assessment import Afterwards, ProjectionLosses
 from leftout.fair.minimax import ROUND_HISTORY, MinimaxPCA
 from leftout.fair.mitigation import Dimension, Mitigation
-from leftout.groups.known_result import KnownGroup, KnownGroups
+from leftout.groups.known import KnownGroup, KnownGroups
 from leftout.groups.left_out import LossDecomposition
 from leftout.groups.outcome import Outcome
 from leftout.groups.subgroups import NamedGroup, NamedGroups

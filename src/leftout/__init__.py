@@ -15,7 +15,7 @@ _HOME = {
     "Finding": "auditing.group_result",
     "Harm": "downstream.result",
     "HowMany": "evidence.n_groups",
-    "KnownGroups": "groups.known_result",
+    "KnownGroups": "groups.known",
     "MaxDisparityPartition": "groups.partition",
     "MinimaxPCA": "fair.minimax",
     "Mitigation": "fair.mitigation",
@@ -26,8 +26,8 @@ _HOME = {
     "afterwards": "fair.assessment",
     "audit": "engine.run",
     "compare_prediction": "downstream.prediction",
-    "disparity": "groups.known",
-    "group_losses": "groups.known",
+    "disparity": "groups.measured",
+    "group_losses": "groups.measured",
     "harm": "downstream.costs",
     "how_many": "evidence.n_groups",
     "known_groups": "groups.known",
@@ -73,10 +73,10 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout.fair.minimax import MinimaxPCA as MinimaxPCA
     from leftout.fair.mitigation import Mitigation as Mitigation
     from leftout.fair.mitigation import mitigate as mitigate
-    from leftout.groups.known import disparity as disparity
-    from leftout.groups.known import group_losses as group_losses
+    from leftout.groups.known import KnownGroups as KnownGroups
     from leftout.groups.known import known_groups as known_groups
-    from leftout.groups.known_result import KnownGroups as KnownGroups
+    from leftout.groups.measured import disparity as disparity
+    from leftout.groups.measured import group_losses as group_losses
     from leftout.groups.partition import MaxDisparityPartition as MaxDisparityPartition
     from leftout.groups.subgroups import NamedGroups as NamedGroups
     from leftout.groups.subgroups import named_groups as named_groups

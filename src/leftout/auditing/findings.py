@@ -29,7 +29,7 @@ from leftout.explain import Explanation
 from leftout.explain.alignment import claims, describe_claims
 from leftout.fair.assessment import Afterwards
 from leftout.fair.mitigation import NOT_FOR_OTHERS, Mitigation, describe_gap
-from leftout.groups.known_result import KnownGroups
+from leftout.groups.known import KnownGroups
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import NamedGroups
 from leftout.linalg.losses import WIDE

@@ -22,8 +22,7 @@ from leftout.errors import InputError, parameter_label
 from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.subgroup_null import TABLES, subgroup_null_test
 from leftout.groups.fitted import NEITHER
-from leftout.groups.known import known_groups
-from leftout.groups.known_result import KnownGroups
+from leftout.groups.known import KnownGroups, known_groups
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import NamedGroups, named_groups
 from leftout.running import Report, collected_warnings, warn

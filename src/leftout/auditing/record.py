@@ -27,7 +27,7 @@ from leftout.evidence.n_groups import HowMany
 from leftout.fair.assessment import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.files import Serializable
-from leftout.groups.known_result import KnownGroups
+from leftout.groups.known import KnownGroups
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import NamedGroups
 from leftout.settings import Settings

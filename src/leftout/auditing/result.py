@@ -31,7 +31,7 @@ from leftout.explain import Explanation
 from leftout.fair.assessment import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.files import write_whole
-from leftout.groups.known_result import KnownGroups
+from leftout.groups.known import KnownGroups
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import NamedGroups
 from leftout.linalg.losses import Array

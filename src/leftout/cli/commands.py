@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from leftout.data.encoder import TableEncoder
     from leftout.data.preparation import PreparedTable
     from leftout.data.sources import Source
-    from leftout.groups.known_result import KnownGroups
+    from leftout.groups.known import KnownGroups
     from leftout.groups.subgroups import NamedGroups
     from leftout.running import Report
 

@@ -19,7 +19,7 @@ from leftout.downstream.outcomes import ALL, SHARED
 from leftout.downstream.prediction import ComparedPrediction
 from leftout.downstream.result import Harm
 from leftout.fair.mitigation import Mitigation
-from leftout.groups.known_result import KnownGroup, KnownGroups
+from leftout.groups.known import KnownGroup, KnownGroups
 from leftout.groups.subgroups import NamedGroup, NamedGroups
 from leftout.linalg.significance import Interval
 from leftout.report.pages import p_cell

@@ -42,7 +42,7 @@ from leftout.downstream.result import (
     Harm,
 )
 from leftout.errors import InputError, parameter_label
-from leftout.groups.known import measure
+from leftout.groups.measured import measure
 from leftout.linalg.losses import WIDE, Array
 from leftout.linalg.significance import Interval
 from leftout.representation.base import as_representation

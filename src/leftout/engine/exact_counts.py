@@ -23,7 +23,7 @@ from leftout.engine.encoding_plan import EncodingPlan
 from leftout.engine.engines import Fold
 from leftout.explain import Explanation
 from leftout.explain.sentence import Sentence, joined
-from leftout.groups.known_result import KnownGroup, KnownGroups, OnAllRows
+from leftout.groups.known import KnownGroup, KnownGroups, OnAllRows
 from leftout.groups.outcome import Outcome, Spread, of_means, of_shares_counted
 from leftout.linalg.losses import Array
 from leftout.linalg.moments import Moments, build, merge, stack

@@ -12,7 +12,7 @@ from leftout.data.matrix import check_matrix
 from leftout.evidence.stability import pairwise_jaccard
 from leftout.files import Serializable
 from leftout.groups.fitted import for_same_size
-from leftout.groups.known import measured
+from leftout.groups.measured import measured
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.losses import (
     Array,

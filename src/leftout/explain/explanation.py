@@ -39,7 +39,7 @@ from leftout.explain.rules import (
 from leftout.explain.sentence import Sentence, describe
 from leftout.files import Serializable, plain
 from leftout.groups.fitted import NEITHER, fitted_on
-from leftout.groups.known import measure
+from leftout.groups.measured import measure
 from leftout.groups.outcome import Outcome, outcomes, without_outcome
 from leftout.linalg.losses import Array
 from leftout.running import Report, Steps, clean_interrupts

@@ -19,7 +19,7 @@ from leftout.fair.estimator import (
     warn_if_open,
 )
 from leftout.files import Serializable, plain
-from leftout.groups.known import measured
+from leftout.groups.measured import measured
 from leftout.linalg.losses import Array, Loss, Summary, summarise
 from leftout.linalg.moments import Moments
 from leftout.representation.base import as_representation, features_of

@@ -1,178 +1,320 @@
-"""Losses of groups that are known already: do they lose more than random groups of their sizes?"""
+"""Groups that are known already: do they lose more than random groups of their sizes?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from itertools import combinations, count
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain, combinations, count, groupby
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import pandas as pd
+from numpy.typing import NDArray
 
-from leftout.checks import (
-    check_choice,
-    check_groups,
-    check_several,
-    check_whole,
-    generator,
-    is_int,
-    parameters_of,
-)
-from leftout.data.matrix import check_features, check_matrix, reordered
+from leftout.checks import check_choice, check_several, check_whole, generator, is_int
+from leftout.data.conditions import Condition, Mask
+from leftout.data.matrix import check_matrix, reordered
 from leftout.data.stratify import Stratum, known_columns, strata
 from leftout.errors import InputError, parameter_label
+from leftout.files import Serializable
 from leftout.groups.cross_fitting import cross_fitted
-from leftout.groups.known_result import KnownGroup, KnownGroups
-from leftout.groups.permutation import (
-    Groups,
-    InAxes,
-    permutation_test,
-    permuting_steps,
-)
-from leftout.groups.problem_setup import check_given
+from leftout.groups.measured import measure
+from leftout.groups.permutation import Groups, permutation_test, permuting_steps
 from leftout.groups.sizes import smallest_named
-from leftout.linalg.losses import CENTERINGS, LOSSES, Array, Loss, Summary, evaluate, summarise
-from leftout.linalg.moments import Moments
-from leftout.representation.base import (
-    Representation,
-    as_representation,
-    check_components,
-    features_of,
-)
+from leftout.linalg.significance import LEVEL, Interval, can_tell, describe_p
+from leftout.representation.base import as_representation, features_of
 from leftout.running import Report, Steps, clean_interrupts, collected_warnings, one_thread, warn
-from leftout.text import counted, shortened
+from leftout.text import as_name, counted, leading, listed, number, points, shortened
+
+# A group that loses less than this share of its variance beyond random groups is not left out: of
+# very many rows, any difference is beyond that of random groups.
+_MATTERS = 0.01
+_MEASURED = (
+    "size", "share", "retained", "retained_own", "loss", "rest_loss", "random", "random_high",
+    "p_value", "p_alone",
+)  # fmt: skip
 
 
-class Measured(NamedTuple):
-    """What every number about known groups is computed from."""
+@dataclass(frozen=True, kw_only=True)
+class OnAllRows(Serializable):
+    """A group's own figures on all rows of a table, of which a sample was looked at."""
 
-    rule: Loss
-    table: Summary  # one row of its moments for each group, in the order of the sorted labels
-    V: Array  # the shared components
-    # squared errors by group and feature, under a representation that is no projection
-    errors: Array | None = None
-
-    def losses(self) -> Array:
-        """Average loss of each group."""
-        return evaluate(self.rule, self.table.moments, self.V)
-
-    def in_columns(self) -> tuple[Loss, Moments, Array, Array | None]:
-        """Moments and components in the table's columns, for splits over features."""
-        moments, back = self.table.moments, self.table.back
-        if back is not None:
-            second = np.stack([back @ S @ back.T for S in moments.second])
-            moments = moments._replace(
-                total=moments.total @ back.T, second=second, origin=self.table.mean
-            )
-        return self.rule, moments, self.table.in_columns(self.V), self.errors
+    size: int
+    share: float
+    retained: float
+    retained_own: float
+    loss: float
+    rest_loss: float
 
 
-def measured(
-    X: Any,
-    labels: ArrayLike,
-    n_components: int | float = 0.8,
-    *,
-    representation: Any = None,
-    loss: str = "excess",
-    centering: str = "global",
-) -> Measured:
-    """Check what users pass in, and take the moments of each group."""
-    check_choice("loss", loss, LOSSES)
-    check_choice("centering", centering, CENTERINGS)
-    X = check_features(features_of(representation, X))
-    names, index = check_groups(labels, len(X))
-    given = None if representation is None else as_representation(representation)
-    if given is not None:
-        check_given(given, Loss.named(loss, centering), X)
-    return measure(X, index, len(names), n_components, loss, centering, given)
+@dataclass(frozen=True, kw_only=True)
+class KnownGroup(Serializable):
+    """One group: what holds for its rows, and how PCA serves it.
 
-
-def measure(
-    X: Array,
-    index: NDArray[np.integer],
-    n_groups: int,
-    n_components: int | float,
-    loss: str,
-    centering: str,
-    given: Representation | None = None,
-) -> Measured:
-    """:func:`measured` on a matrix that is checked, and groups that are counted from 0."""
-    rule, origin = Loss.named(loss, centering), None if given is None else given.origin
-    table = summarise(X, centering, index, n_groups, mean_first=True, origin=origin)
-    if given is None:
-        shared = check_components(rule, table, n_components, below_rank=False)
-        return Measured(rule, table, shared.components)
-    given = given.at(table.mean)
-    if given.components is not None:
-        V = given.components if table.back is None else given.components @ table.back
-        return Measured(rule, table, V)
-    squares = given.errors(X) ** 2
-    errors = np.stack([squares[index == group].sum(axis=0) for group in range(n_groups)])
-    variance = np.trace(table.moments.second, axis1=1, axis2=2)
-    moments = table.moments._replace(kept=variance - errors.sum(axis=1))
-    # only their number counts
-    V = np.eye(moments.second.shape[1])[: given.rank]
-    return Measured(rule, table._replace(moments=moments), V, errors)
-
-
-@parameters_of(measured)
-def group_losses(*args: Any, **named: Any) -> Array:
-    r"""Average loss of every group under the PCA that all rows share.
-
-    Under the default, ``excess``, a group's loss is the reconstruction error it suffers because it
-    must share a projection,
-
-    .. math:: (\|G - GP\|_F^2 - \|G - G P_G\|_F^2) / |G|,
-
-    with ``P`` the projection onto the table's leading components and ``P_G`` the group's own.
-
-    Parameters
+    Attributes
     ----------
-    X : table of shape (m, n)
-        Numbers: an array, a pandas, polars or pyarrow table, or a sparse matrix.
-    labels : array of shape (m,)
-        The group of each row; any values that can be sorted.
-    n_components : int or float
-        Number of components, or the share of variance to exceed.
-    representation : fitted transformer, array of shape (d, n) or None, default=None
-        What the rows share, with its own number of components; None: their PCA.
-    loss : {"excess", "projection_gap"}
-    centering : {"global", "none", "paper"}
-
-    Returns
-    -------
-    array of shape (n_groups,)
-        Losses in the order of the sorted labels.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-    >>> group_losses(X, ["along", "along", "across", "across"], 1)
-    array([1., 0.])
+    conditions : tuple of Condition
+    text : str
+        Such as ``sex = Female and race = Black``.
+    labels : dict of str
+        What the group is called under the name of each of its columns.
+    rows : array of int
+    size, share : int and float
+        How many rows, and of all rows.
+    too_small : bool
+        Whether it, or what it leaves, has too few rows to say more; then the rest is nan.
+    retained, retained_own : float
+        Share of its variance, about the table's mean, that the shared PCA keeps, and its own would.
+    loss, rest_loss : float
+        Average loss of its rows, and of the others.
+    random, random_high : float
+        What random groups of that size lose on average, and 95% of them at most.
+    p_value : float
+        How often some random group stands out as far, of all that were looked at.
+    p_alone : float
+        How often a random group of its size loses as much, not corrected for the others.
+    cross_fitted : Interval
+        Loss on rows that neither PCA has seen, and its 95% interval.
+    all_rows : OnAllRows or None
+        Of a table in chunks: the same of all rows, where the rest is of a sample.
+    left_out : bool
+        Whether it loses more than random groups (``p_value`` is 0.05 or less), more than the rest,
+        and at least a hundredth of its variance more than random groups do.
     """
-    return measured(*args, **named).losses()
+
+    also = ("text", "size", "share", "left_out")
+    hidden = ("rows", "n_rows")
+
+    conditions: tuple[Condition, ...]
+    labels: dict[str, str]
+    rows: NDArray[np.intp] = field(repr=False)
+    n_rows: int = field(repr=False)
+    too_small: bool = False
+    retained: float = np.nan
+    retained_own: float = np.nan
+    loss: float = np.nan
+    rest_loss: float = np.nan
+    random: float = np.nan
+    random_high: float = np.nan
+    p_value: float = np.nan
+    p_alone: float = np.nan
+    cross_fitted: Interval = Interval(np.nan, np.nan, np.nan)
+    all_rows: OnAllRows | None = None
+
+    @property
+    def text(self) -> str:
+        return " and ".join(condition.text for condition in self.conditions)
+
+    @property
+    def size(self) -> int:
+        return len(self.rows)
+
+    @property
+    def share(self) -> float:
+        return self.size / self.n_rows
+
+    @property
+    def mask(self) -> Mask:
+        """True in the group's rows."""
+        mask = np.zeros(self.n_rows, dtype=bool)
+        mask[self.rows] = True
+        return mask
+
+    @property
+    def left_out(self) -> bool:
+        worse = self.loss > self.rest_loss and self.lost >= _MATTERS
+        return bool(self.p_value <= LEVEL and worse)
+
+    @property
+    def lost(self) -> float:
+        """Share of its variance that it loses by sharing, beyond what random groups lose."""
+        if not self.loss > 0.0:
+            return 0.0
+        return (self.retained_own - self.retained) * (1.0 - self.random / self.loss)
+
+    def __str__(self) -> str:
+        head = f"{self.text} ({counted(self.size, 'row')}"
+        if self.too_small:
+            return f"{head}, too small to say)"
+        text = f"{head}, loss {number(self.loss)}, rest {number(self.rest_loss, self.loss)}"
+        if np.isfinite(self.random):
+            text += f", random groups {number(self.random)}, {describe_p(self.p_value)}"
+        if self.all_rows is not None:
+            text += f"; on all rows {number(self.all_rows.loss)}"
+        return f"{text})"
 
 
-@parameters_of(measured)
-def disparity(*args: Any, **named: Any) -> float:
-    """Largest minus smallest of the groups' average losses.
+@dataclass(frozen=True, kw_only=True)
+class KnownGroups(Serializable):
+    """Every group of some known columns, and of their combinations.
 
-    Parameters are those of :func:`group_losses`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-    >>> disparity(X, [0, 0, 1, 1], 1)
-    1.0
+    Attributes
+    ----------
+    columns : list of str
+        The columns that have groups.
+    groups : list of KnownGroup
+        Those of single columns first, too small ones among them.
+    by_group : DataFrame
+        The same as a table, indexed by the columns; "" where a column does not matter.
+    overall : Series
+        The table: its rows, components and the share of variance they keep.
+    retained : float
+        Share of the table's variance that the shared components keep.
+    smallest : int
+        Groups of fewer rows are too small.
+    notes : list of str
+        What to bear in mind.
+    loss : float
+        Of all rows together: 0, but under a representation that is given.
+    shared : str
+        What all rows share: ``PCA``, or the name of what was given.
     """
-    losses = group_losses(*args, **named)
-    return float(losses.max() - losses.min())
+
+    also = ("told", "told_count", "told_small")
+
+    columns: list[str]
+    groups: list[KnownGroup]
+    n_rows: int
+    n_components: int
+    retained: float
+    smallest: int
+    permutations: int
+    notes: list[str]
+    loss: float = 0.0
+    shared: str = "PCA"
+
+    @property
+    def measured(self) -> list[KnownGroup]:
+        """The groups that are not too small."""
+        return [group for group in self.groups if not group.too_small]
+
+    @property
+    def left_out(self) -> list[KnownGroup]:
+        """The groups that lose more than random ones, furthest beyond these first."""
+        found = [group for group in self.groups if group.left_out]
+        return sorted(found, key=lambda group: group.random - group.loss)
+
+    @cached_property
+    def by_group(self) -> pd.DataFrame:
+        lines = [
+            {name: getattr(group, name) for name in _MEASURED}
+            | dict(zip(("cross_fitted", "low", "high"), group.cross_fitted, strict=True))
+            | {"too_small": group.too_small}
+            for group in self.groups
+        ]
+        keys = [tuple(group.labels.get(name, "") for name in self.columns) for group in self.groups]
+        if len(self.columns) > 1:
+            index = pd.MultiIndex.from_tuples(keys, names=self.columns)
+        else:
+            index = pd.Index([key for (key,) in keys], name=self.columns[0])
+        return pd.DataFrame(lines, index=index)
+
+    @property
+    def overall(self) -> pd.Series:
+        told = {
+            "rows": self.n_rows,
+            "n_components": self.n_components,
+            "retained": self.retained,
+            "loss": self.loss,
+            "groups": len(self.groups),
+            "too_small": len(self.too_small),
+            "left_out": len(self.left_out),
+            "permutations": self.permutations,
+        }
+        return pd.Series(told, dtype=object)
+
+    def difference(self, method: str = "between_groups") -> pd.Series:
+        """How far apart the groups' losses are, for each column and each combination of columns.
+
+        Parameters
+        ----------
+        method : {"between_groups", "to_overall"}
+            Largest minus smallest loss; or the largest distance from the loss of all rows together
+            (0 where the shared PCA is their own).
+
+        Returns
+        -------
+        Series
+            Indexed by the columns, as ``sex and race``; groups that are too small do not count.
+        """
+        check_choice("method", method, ("between_groups", "to_overall"))
+        told = {}
+        for names, groups in groupby(self.groups, key=lambda group: tuple(group.labels)):
+            losses = [group.loss for group in groups if not group.too_small] or [np.nan]
+            apart = max(losses) - min(losses)
+            if method == "to_overall":
+                apart = max(abs(loss - self.loss) for loss in losses)
+            told[" and ".join(names)] = apart
+        return pd.Series(told, name="difference", dtype=np.float64)
+
+    @property
+    def ranked(self) -> list[KnownGroup]:
+        """The groups that are not too small: those left out first, then by what they lose."""
+        others = [group for group in self.measured if not group.left_out]
+        return self.left_out + sorted(others, key=lambda group: -group.loss)
+
+    @property
+    def too_small(self) -> list[KnownGroup]:
+        """The groups of which nothing can be said."""
+        return [group for group in self.groups if group.too_small]
+
+    @property
+    def told(self) -> str:
+        """Who loses more than random groups do, in a sentence."""
+        found = leading(list(map(str, self.left_out)), "; ")
+        return f"{self.told_count.removesuffix('.')}: {found}." if found else self.told_count
+
+    @property
+    def told_count(self) -> str:
+        """How many groups lose more than random groups do."""
+        groups, found = self.measured, len(self.left_out)
+        which = listed([as_name(name) for name in self.columns])
+        if not groups:
+            return f"No group of {which} is large enough to say more."
+        head = f"Of {counted(len(groups), 'group')} of {which}"
+        if found:
+            verb = "loses" if found == 1 else "lose"
+            return f"{head}, {found:,} {verb} more than the rest and than random groups."
+        if not self.permutations:
+            worst = max(groups, key=lambda group: group.loss)
+            return (
+                f"{head}, {worst.text} has the largest loss, {number(worst.loss)}; they were not "
+                "compared with random groups, which lose something, too."
+            )
+        least = describe_p(min(group.p_value for group in groups))
+        text = (
+            f"{head}, none loses more than the rest and clearly more than random groups ({least} "
+            "at the least, corrected for all of them)."
+        )
+        if any(group.p_value <= LEVEL for group in groups):
+            text += " Where p is small, that is less than a hundredth of the group's variance."
+        if not can_tell(self.permutations):
+            text += f" No p-value comes down to {LEVEL:g} with fewer than 19 permutations."
+        return text
+
+    @property
+    def told_small(self) -> str:
+        """How many groups are too small; nothing where none is."""
+        small = len(self.too_small)
+        if not small or not self.measured:
+            return ""
+        return (
+            f"{counted(small, 'other group')} {'is' if small == 1 else 'are'} too small to say: "
+            f"fewer than {self.smallest:,} rows, or all but as few."
+        )
+
+    def summary(self) -> str:
+        """Who loses more than random groups do, in a few sentences."""
+        text = (
+            f"A shared {self.shared} with {counted(self.n_components, 'component')} keeps "
+            f"{points(self.retained)}% of the variance of {self.n_rows:,} rows."
+        )
+        return " ".join(filter(None, [text, self.told, self.told_small]))
+
+    __str__ = summary
 
 
-_DEEPEST = 3
 # More groups than this cannot be looked at in a sensible time.
 _MOST = 50_000
 
@@ -218,11 +360,8 @@ def known_groups(
     bands : int, default=4
     folds : int, default=10
         Of the cross-fitted losses.
-    random_state : int, Generator or None, default=0
-    n_jobs : int, optional
-        Threads; results do not depend on it.
-    progress : callable, bool or None
-        Called with what is done, how many steps are done and how many there are; True prints it.
+    random_state, n_jobs, progress
+        As everywhere. Results do not depend on ``n_jobs``.
 
     Returns
     -------
@@ -239,19 +378,25 @@ def known_groups(
     >>> print(found.left_out[0].text)
     side = 1
     """
-    if not (is_int(depth) and 1 <= int(depth) <= _DEEPEST):
-        raise InputError(
-            f"{parameter_label('depth', depth)} is not a number of columns to combine; give 1, 2 "
-            "or 3."
-        )
+    if not (is_int(depth) and depth in (1, 2, 3)):
+        combined = parameter_label("depth", depth)
+        raise InputError(f"{combined} is not a number of columns to combine; give 1, 2 or 3.")
     check_whole("permutations", permutations)
     check_several("bands", bands)
     check_several("folds", folds)
-    _check_order(columns, X)
+    every = columns.values() if isinstance(columns, dict) else [columns]
+    if any(reordered(each, X) for each in every):
+        raise InputError(
+            "The known columns have the rows of X in another order (their index says so). Pass "
+            "columns.loc[X.index]."
+        )
     X = check_matrix(features_of(representation, X))
+    given = None if representation is None else as_representation(representation)
+    n_rows = len(X)
+    together = np.zeros(n_rows, dtype=np.intp)
     with collected_warnings() as notes:
-        posed = InAxes.of(X, n_components, representation)
-        d, n_rows = posed.d, len(X)
+        everyone = measure(X, together, 1, n_components, "excess", "global", given)
+        d = len(everyone.V)
         smallest = smallest_named(min_group_size, n_rows, d)
         parts = _parts(columns, n_rows, bands, smallest)
         ways = _ways(parts, depth, smallest)
@@ -260,122 +405,96 @@ def known_groups(
     rng, folding = generator(random_state).spawn(2)
     steps = Steps(permuting_steps(permutations) + 1, progress)
     steps.tell("known groups")
-    every = [group for way in ways for group in way if not group.too_small]
+    large = [group for way in ways for group in way if not group.too_small]
     numbers, place = np.full((n_rows, len(ways)), -1), count()
     for column, way in enumerate(ways):
         for group in way:
             numbers[group.rows, column] = -1 if group.too_small else next(place)
+    rows, kept = everyone.centred(), everyone.kept(X, given)
     with one_thread():
-        looked = Groups.of(*posed, numbers)
+        looked = Groups.of(rows @ everyone.axes().T, kept, d, numbers)
         here, rest = looked.shares(rest=True)
     chance = permutation_test(looked, permutations, rng, n_jobs, steps)
-    sizes = looked.sizes
-    fitted = cross_fitted(
-        X, [group.mask for group in every], d,
-        folds=folds, rng=folding, representation=representation,
-    )  # fmt: skip
+    masks = [group.mask for group in large]
+    fitted = cross_fitted(X, masks, d, folds=folds, rng=folding, representation=representation)
     variance = np.where(here.variance > 0.0, here.variance, np.nan)
-    figures = {
+    figures = pd.DataFrame({
         "retained": here.kept / variance,
         "retained_own": here.own / variance,
-        "loss": here.losses / sizes,
-        "rest_loss": rest.losses / (n_rows - sizes),
+        "loss": here.losses / looked.sizes,
+        "rest_loss": rest.losses / (n_rows - looked.sizes),
         "random": chance.random,
         "random_high": chance.high,
         "p_value": chance.corrected,
         "p_alone": chance.alone,
-    }
+    })  # fmt: skip
     found = (
-        replace(group, cross_fitted=around.loss, **dict(zip(figures, numbers, strict=True)))
-        for group, around, *numbers in zip(
-            every, fitted, *(each.tolist() for each in figures.values()), strict=True
-        )
+        replace(group, cross_fitted=around.loss, **line)
+        for group, around, line in zip(large, fitted, figures.to_dict("records"), strict=True)
     )
     steps.tell("known groups", 1)
-    together: dict[str, Any] = {}
-    if representation is not None:
-        given, everyone = as_representation(representation), np.zeros(n_rows, dtype=np.intp)
-        (loss,) = measure(X, everyone, 1, d, "excess", "global", given).losses()
-        together = {"loss": float(loss), "shared": given.name}
     return KnownGroups(
         columns=[part.name for part in parts],
         groups=[group if group.too_small else next(found) for way in ways for group in way],
         n_rows=n_rows,
         n_components=d,
-        retained=float(posed.kept.sum() / np.vdot(posed.rows, posed.rows)),
+        retained=float(kept.sum() / np.vdot(rows, rows)),
         smallest=smallest,
         permutations=permutations,
         notes=notes,
-        **together,
+        loss=0.0 if given is None else float(everyone.losses()[0]),
+        shared="PCA" if given is None else given.name,
     )
-
-
-def _check_order(columns: Any, X: Any) -> None:
-    """Known values belong to the rows of ``X`` by place, which an index may deny."""
-    every = columns.values() if isinstance(columns, dict) else [columns]
-    if any(reordered(each, X) for each in every):
-        raise InputError(
-            "The known columns have the rows of X in another order (their index says so). Pass "
-            "columns.loc[X.index]."
-        )
 
 
 def _parts(columns: Any, n_rows: int, bands: int, smallest: int) -> list[Stratum]:
     """The groups of each column that has more than one."""
     every = [strata(column, bands, smallest) for column in known_columns(columns, n_rows)]
-    parts = [part for part in every if not part.single]
     flat = [part for part in every if part.single]
-    if not parts:
-        which = f"The known column {shortened(flat[0].name)!r} has"
+    told = [
+        f"The known column {shortened(part.name)!r} has a single group "
+        f"({part.labels[int(part.codes[0])]} in every row)"
+        for part in flat
+    ]
+    if len(flat) == len(every):
+        which = told[0]
         if len(flat) > 1:
-            which = f"All {len(flat)} known columns have"
+            which = f"All {len(flat)} known columns have a single group"
         raise InputError(
-            f"{which} a single group ({_only(flat[0])} in every row); at least two are needed. "
-            "Pass a column whose values differ and are shared by enough rows."
+            f"{which}; at least two are needed. Pass a column whose values differ and are shared "
+            "by enough rows."
         )
-    for part in flat:
-        warn(
-            f"The known column {shortened(part.name)!r} has a single group ({_only(part)} in every "
-            "row) and is left aside."
-        )
-    return parts
-
-
-def _only(part: Stratum) -> str:
-    return part.labels[int(part.codes[0])]
+    for text in told:
+        warn(f"{text} and is left aside.")
+    return [part for part in every if not part.single]
 
 
 def _ways(parts: Sequence[Stratum], depth: int, smallest: int) -> list[list[KnownGroup]]:
     """Every way to part the rows, by one column or several, as the groups that have rows."""
-    ways = []
-    for deep in range(1, depth + 1):
-        for chosen in combinations(parts, deep):
-            ways.append(_way(chosen, smallest))
-            total = sum(map(len, ways))
-            if total > _MOST:
-                raise InputError(
-                    f"{counted(len(parts), 'known column')} have more than {_MOST:,} groups. "
-                    f"Lower {parameter_label('depth')}, or pass fewer columns."
-                )
+    ways, total = [], 0
+    for chosen in chain.from_iterable(combinations(parts, deep + 1) for deep in range(depth)):
+        ways.append(_way(chosen, smallest))
+        total += len(ways[-1])
+        if total > _MOST:
+            raise InputError(
+                f"{counted(len(parts), 'known column')} have more than {_MOST:,} groups. "
+                f"Lower {parameter_label('depth')}, or pass fewer columns."
+            )
     return ways
 
 
 def _way(chosen: Sequence[Stratum], smallest: int) -> list[KnownGroup]:
-    shape = [len(part.labels) for part in chosen]
-    cell = np.ravel_multi_index([part.codes for part in chosen], shape)
-    order = np.argsort(cell, kind="stable")
-    present, starts = np.unique(cell[order], return_index=True)
+    cells = pd.DataFrame([part.codes for part in chosen]).T
     groups = []
-    for which, rows in zip(present, np.split(order, starts[1:]), strict=True):
-        codes = np.unravel_index(which, shape)
-        each = [(part, int(code)) for part, code in zip(chosen, codes, strict=True)]
+    for _, rows in sorted(cells.groupby(list(cells)).indices.items()):
+        each = [(part, int(part.codes[rows[0]])) for part in chosen]
         groups.append(
             KnownGroup(
                 conditions=tuple(part.conditions[code] for part, code in each),
                 labels={part.name: part.labels[code] for part, code in each},
                 rows=rows,
-                n_rows=len(cell),
-                too_small=not smallest <= len(rows) <= len(cell) - smallest,
+                n_rows=len(cells),
+                too_small=not smallest <= len(rows) <= len(cells) - smallest,
             )
         )
     return groups

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from leftout.data.binning import Places
-from leftout.groups.problem_setup import build_problem, residual_axes
 from leftout.linalg.bounds import top_sums
-from leftout.linalg.losses import WIDE, Array, Loss, summarise
+from leftout.linalg.losses import WIDE, Array
 from leftout.linalg.moments import cell_moments
 from leftout.linalg.significance import corrected_p_values, p_value
-from leftout.representation.base import check_components
 from leftout.running import Steps, imap_ordered, one_thread
 
 # Of wide tables, permutations look at the leading axes that hold this share of the variance.
@@ -47,30 +45,6 @@ class Shares(NamedTuple):
     @property
     def losses(self) -> Array:
         return self.own - self.kept
-
-
-class InAxes(NamedTuple):
-    """Rows about what is shared, in axes of which the leading ones hold nearly all."""
-
-    rows: Array
-    kept: Array  # of each row
-    d: int
-
-    @classmethod
-    def of(
-        cls, X: Array, n_components: Any, representation: Any = None, centering: str = "global"
-    ) -> InAxes:
-        """About the origin of a representation that is given, or of the rows' own PCA."""
-        if representation is not None:
-            problem = build_problem(X, None, "excess", centering, 1, None, representation).problem
-            rows = problem.rows() @ residual_axes(problem).T
-            return cls(rows, problem.norms_and_kept[1], problem.d)
-        table = summarise(X, centering, mean_first=True)
-        rule = Loss.named("excess", centering)
-        shared = check_components(rule, table, n_components, below_rank=False)
-        d = len(shared.components)
-        rows = (table.rows - table.moments.origin) @ shared.axes.T
-        return cls(rows, np.einsum("ij,ij->i", rows[:, :d], rows[:, :d]), d)
 
 
 @dataclass(frozen=True)

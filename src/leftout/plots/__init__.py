@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from leftout.explain import Explanation
-    from leftout.groups.known_result import KnownGroups
+    from leftout.groups.known import KnownGroups
 
 __all__ = [
     "alignment",
