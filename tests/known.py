@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from leftout import FairPCA, MaxDisparityPartition, explain
+from leftout.auditing.findings import with_findings
 from leftout.auditing.group_result import GroupResult
 from leftout.auditing.readings import OneReading, Readings
 from leftout.auditing.result import Audit
-from leftout.auditing.stages import with_findings
 from leftout.data.conditions import Condition
 from leftout.data.encoding import ColumnEncoding, MissingIndicator
 from leftout.data.preparation import PreparedTable

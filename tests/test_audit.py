@@ -20,7 +20,7 @@ import leftout.data.sources
 import paper_data
 from leftout import TableEncoder, audit, datasets
 from leftout.auditing import group_selection
-from leftout.auditing.findings import group_findings
+from leftout.auditing.findings import with_findings
 from leftout.auditing.group_result import STATUSES
 from leftout.auditing.schema import schema
 from leftout.cli import main
@@ -728,7 +728,7 @@ def test_a_description_of_everybody_is_no_description(found):
     told = replace(found.explanation, sentence=sentence)
     partition = clone(found.partition).set_params(group_size=200).fit(found.intake.X)
     group = replace(found.left_out_groups[0], partition=partition, explanation=told)
-    answers = group_findings(group, found.intake)
+    answers = with_findings(replace(found, left_out_groups=[group]), "").findings
     assert sentence.f1 > 0.8 and {f.code: f.status for f in answers}["E001"] == "not found"
 
 

@@ -16,7 +16,7 @@ import cells
 import known
 from golden import page_of
 from leftout.auditing.answer import covering, headline
-from leftout.auditing.findings import subgroup_findings
+from leftout.auditing.findings import with_findings
 from leftout.auditing.group_result import Answer
 from leftout.auditing.readings import Blanks, OneReading
 from leftout.cli import terminal
@@ -570,8 +570,9 @@ def test_why_names_were_not_tested():
     """More tables do not help where there are too many features for any."""
     untested = names(False)
     assert answers(**untested)["N001"].detail.endswith("Repeat with n_surrogates=99.")
-    wide = taken(X=np.zeros((300, 201)))
-    (said,) = (one for one in subgroup_findings(untested["named"], None, wide["intake"])[:1])
+    found = known.audit(**untested)
+    wide = replace(found, intake=known.intake(X=np.eye(300, 201)))
+    said = {one.code: one for one in with_findings(wide, "").findings}["N001"]
     assert said.detail.endswith(
         "Whether a subgroup stands out was not tested: with more than 200 features (there are 201) "
         "that takes too long. Leave columns aside: drop."

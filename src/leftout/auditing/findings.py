@@ -1,15 +1,20 @@
-"""What an audit found, coded: each finding says whether it was found, not found, or not looked for.
+"""What an audit asks: each question with its code, when it is answered with yes, and its sentence.
 
-``not applicable`` and ``not run`` are not good news: nothing was looked at. A detail says why, and
-what to do. Details are worded where the result is (``told``), so that the paragraph, the findings,
-the report, the terminal and every ``summary()`` say the same. Questions about the table itself are
-in :mod:`leftout.auditing.table_findings`.
+A question is a function of the audit, or of the audit and one of its groups. It answers with yes,
+no, ``None`` where it was not run, or ``not applicable``; with a detail that says why, and what to
+do; and with a caution for the first screen, where the answer changes how to read that. ``not
+applicable`` and ``not run`` are not good news: nothing was looked at.
+
+Questions are asked in the order in which they stand here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
 
+from leftout.auditing.answer import answer_of
 from leftout.auditing.group_result import (
     FOUND,
     NOT_APPLICABLE,
@@ -18,183 +23,101 @@ from leftout.auditing.group_result import (
     Finding,
     GroupResult,
 )
-from leftout.data.preparation import PreparedTable
-from leftout.downstream.prediction import ComparedPrediction
-from leftout.downstream.result import Harm
+from leftout.auditing.result import Audit
+from leftout.data.encoding import LARGE_INDICATORS
+from leftout.data.schema_inference import ColumnFacts
 from leftout.errors import parameter_label
-from leftout.evidence.n_groups import HowMany
-from leftout.evidence.stability import FEWEST_RUNS, Stability
+from leftout.evidence.refit import SAME_GROUP
+from leftout.evidence.stability import FEWEST_RUNS
 from leftout.evidence.verdict import FEWEST_TABLES, Trust
-from leftout.explain import Explanation
 from leftout.explain.alignment import claims, describe_claims
-from leftout.fair.assessment import Afterwards
-from leftout.fair.mitigation import NOT_FOR_OTHERS, Mitigation, describe_gap
-from leftout.groups.known import KnownGroups
-from leftout.groups.partition import MaxDisparityPartition
-from leftout.groups.subgroups import NamedGroups
+from leftout.fair.mitigation import NOT_FOR_OTHERS, describe_gap
 from leftout.linalg.losses import WIDE
 from leftout.linalg.significance import describe_p, describe_small
-from leftout.text import as_name, counted, leading, listed, number, percent, points
+from leftout.text import as_name, counted, leading, listed, number, percent, points, shown
 
+# Yes, no, None (not run) or a status; the detail; a caution, where there is one.
+Answered = tuple[bool | str | None, str] | tuple[bool | str | None, str, str]
 # Shares of the variance that differ by less are equal.
 _EQUAL_SHARES = 1e-9
-_TITLES = {
-    "D001": "A group loses more than the rest",
-    "C001": "Copula surrogates rarely lose as much",
-    "C002": "Bell-shaped tables with the same correlations rarely lose as much",
-    "V001": "The left-out rows are a group of their own",
-    "H001": "At least half of the loss replicates on held-out rows",
-    "H002": "Halves of the table, searched apart, name the same rows",
-    "B001": "Most rows of the group are found in nearly every search of a part of the table",
-    "S001": "Searches from other starts find the same group",
-    "S002": "Several distinct groups are left out nearly as much",
-    "E001": "A short sentence describes the group",
-    "A001": "The group looks like a sensitive column that the search did not see",
-    "O001": "The outcome differs between the group and the rest",
-    "G001": "All left-out groups go beyond surrogate tables",
-    "M001": "Fair PCA lowers the largest loss",
-    "N001": "A subgroup is left out",
-    "K001": "A known group is left out",
-    "P002": "Fair PCA gives it back without costing the rest",
-    "P003": "The prediction that is there errs more on the group than on the rest",
-    "T001": "The group changes if numbers that look like codes are categories",
-    "T002": "A searched column gives the outcome away",
-    "T003": "Columns repeat others",
-    "T004": "Values may stand for something else",
-    "T005": "Missing cells tell who is in the group",
-    "T006": "Rows are repeated",
-    "T007": "Cells that are no numbers were taken for missing",
-    "A002": "A searched column stands for a sensitive one",
-    "R001": "The group is the same under other readings of the table",
-}
-_ONE_GROUP_ONLY = (
-    "Looked at where there is one left-out group only: halves would have to agree on which is "
-    "which."
+_FEATURES_GIVEN = (
+    "The features were given, or made by a pipeline: how columns were read did not matter."
 )
 
 
-def answer(yes: bool) -> str:
-    """The status of a question that was looked at."""
-    return FOUND if yes else NOT_FOUND
+class Question(NamedTuple):
+    """A code, what is asked, as a statement, and how it is answered."""
+
+    code: str
+    title: str
+    of_group: bool
+    answer: Callable[[Audit, GroupResult], Answered]
+
+    def ask(self, audit: Audit, group: GroupResult) -> Finding:
+        answered, detail, *caution = self.answer(audit, group)
+        if answered is None:
+            answered = NOT_RUN
+        if not isinstance(answered, str):
+            answered = FOUND if answered else NOT_FOUND
+        title = self.title.format(
+            shared=audit.partition.representation_.name,
+            whom="this group" if audit.alone else "these groups",
+        )
+        return Finding(self.code, answered, title, detail, *caution)
 
 
-def finding(code: str, answered: bool | str | None, detail: str, caution: str = "") -> Finding:
-    """The answer to one of our questions: yes, no, None where it was not run, or a status."""
-    status = NOT_RUN if answered is None else answered
-    status = status if isinstance(status, str) else answer(status)
-    return Finding(code, status, _TITLES[code], detail, caution)
+_QUESTIONS: list[Question] = []
 
 
-def group_findings(group: GroupResult, intake: PreparedTable, skipped: str = "") -> list[Finding]:
-    """The questions about one group, whatever is done about it, in the order people ask them.
+def _of_audit(code: str, title: str) -> Callable[[Callable[[Audit], Answered]], None]:
+    def add(answer: Callable[[Audit], Answered]) -> None:
+        _QUESTIONS.append(Question(code, title, False, lambda audit, _: answer(audit)))
 
-    ``skipped``: why there is no evidence, where none was asked for.
+    return add
+
+
+def _of_group(code: str, title: str) -> Callable[[Callable[[Audit, GroupResult], Answered]], None]:
+    return lambda answer: _QUESTIONS.append(Question(code, title, True, answer))
+
+
+def _of_evidence(code: str, title: str) -> Callable[[Callable[[Trust], Answered]], None]:
+    def add(answer: Callable[[Trust], Answered]) -> None:
+        def of_group(audit: Audit, group: GroupResult) -> Answered:
+            return (None, audit.skipped) if group.trust is None else answer(group.trust)
+
+        _QUESTIONS.append(Question(code, title, True, of_group))
+
+    return add
+
+
+def with_findings(found: Audit, skipped: str) -> Audit:
+    """The audit with its questions, their answers, and what it says of each group.
+
+    ``skipped``: why there is no evidence, if there is none.
     """
-    told = group.explanation
-    found = [
-        _gap(group.partition),
-        *_explained(group.trust, skipped),
-        *_returning(group.trust, skipped),
-        *_starts(group.stability, skipped if group.alone else skipped or _ONE_GROUP_ONLY),
-        _sentence(told),
-        _aligned(told, intake),
-        _outcome(told),
-    ]
-    return found
-
-
-def _gap(found: MaxDisparityPartition) -> Finding:
-    group = found.left_out_
-    share = 100 * found.explained_variance_ratio_.sum()
-    return finding(
-        "D001",
-        group.disparity > 0.0,
-        f"A shared {group.shared} with {counted(found.n_components_, 'component')} keeps "
-        f"{share:.0f}% of the table's variance but {percent(group.retained.group)} of this "
-        f"group's; its own would keep {percent(group.retained_own.group)}. {group.told}",
+    found = replace(found, skipped=skipped)
+    groups = found.left_out_groups
+    if found.alone:
+        asked = [each.ask(found, groups[0]) for each in _QUESTIONS if each.code != "G001"]
+        found = replace(found, findings=asked)
+        return found.each(findings=[asked], answer=[found.answer])
+    found = found.each(
+        findings=[
+            [each.ask(found, group) for each in _QUESTIONS if each.of_group] for group in groups
+        ],
+        answer=[
+            answer_of(
+                [group], found.mitigation, named=found.named, harm=group.harm, sampled=found.sampled
+            )
+            for group in groups
+        ],
     )
+    of_all = [each.ask(found, groups[0]) for each in _QUESTIONS if not each.of_group]
+    return replace(found, findings=of_all)
 
 
 def _more_tables() -> str:
     return f"Repeat with {parameter_label('n_surrogates', 99)}."
-
-
-def _explained(trust: Trust | None, skipped: str) -> list[Finding]:
-    """What surrogate tables lose, and what that says together with halves of the table."""
-    if trust is None:
-        return [finding(code, None, skipped) for code in ("C001", "C002", "V001")]
-    beyond, letter = trust.beyond_chance, trust.verdict
-    gaussian, says = trust.told_against("gaussian"), trust.verdict_says
-    below = None
-    if trust.p_gaussian is not None and letter in ("C", "D"):
-        below = letter == "C"
-    elif beyond:
-        gaussian = f"Not needed, as C001 is found. {gaussian}"
-    answers = {
-        "C001": (beyond, trust.told_chance),
-        "C002": (below, gaussian),
-        "V001": (None if letter is None else letter == "A", says),
-    }
-    more = f" {_more_tables()}" if beyond is None else ""
-    return [finding(code, yes, f"{text}{more}") for code, (yes, text) in answers.items()]
-
-
-def _returning(trust: Trust | None, skipped: str) -> list[Finding]:
-    """What halves and parts of the rows say."""
-    if trust is None:
-        return [finding(code, None, skipped) for code in ("H001", "H002", "B001")]
-    held, belongs = trust.held_out, trust.membership
-    if held is None:
-        halves = (note for note in trust.notes if note.startswith("Halves"))
-        why = next(halves, "Splits were not asked for.")
-        found = [finding(code, None, why) for code in ("H001", "H002")]
-    else:
-        whole = f"Found on all of them, it loses {number(trust.disparity)} more."
-        back = held.gap.low >= trust.disparity / 2.0
-        found = [
-            finding("H001", bool(back), f"{held.told_gap} {whole}"),
-            finding("H002", held.agree, held.told_overlap),
-        ]
-    if belongs is None:
-        return [*found, finding("B001", None, "Parts of the rows were not searched.")]
-    sure = belongs.n_members > belongs.n_borderline
-    unsure = "" if sure else "Which rows belong to the group is uncertain."
-    return [*found, finding("B001", sure, belongs.told, unsure)]
-
-
-def _starts(stability: Stability | None, skipped: str) -> list[Finding]:
-    if stability is None or stability.agrees is None:
-        runs = 0 if stability is None else len(stability.labels)
-        again = parameter_label("n_restarts", 30)
-        detail = f"Needs {FEWEST_RUNS} runs, got {runs}. Repeat with {again}."
-        detail = detail if not skipped or runs else skipped
-        return [finding(code, None, detail) for code in ("S001", "S002")]
-    differ = "" if stability.agrees else "Searches from other starts find other groups."
-    return [
-        finding("S001", stability.agrees, stability.told, differ),
-        finding("S002", stability.nearly_equal > 1, stability.told_several),
-    ]
-
-
-def _sentence(told: Explanation) -> Finding:
-    described = NOT_APPLICABLE if told.sentence is None else told.sentence.describes
-    return finding("E001", described, told.told_sentence)
-
-
-def _aligned(told: Explanation, intake: PreparedTable) -> Finding:
-    if not intake.sensitive:
-        return finding("A001", NOT_APPLICABLE, _no_sensitive())
-    lines = [line for line in told.alignment if not line.searched]
-    if not lines:
-        detail = "No sensitive column varies, so there was nothing to compare with."
-        return finding("A001", NOT_APPLICABLE, detail)
-    alike = claims(lines)
-    known = [line for line in intake.proxies if line.of in {one.column for one in alike or lines}]
-    stand = leading([f"{as_name(p.column)} for {as_name(p.of)}" for p in known])
-    seen = f" The search saw columns that tell of them: {stand} (A002)." if known else ""
-    if not alike:
-        seen = seen or " Columns that were searched may stand for them."
-    return finding("A001", bool(alike), f"{describe_claims(lines)}{seen}")
 
 
 def _no_sensitive() -> str:
@@ -207,82 +130,201 @@ def _no_target() -> str:
     return f"No target was given. Name one: {parameter_label('target', 'COLUMN')}."
 
 
-def _outcome(told: Explanation) -> Finding:
-    if not told.outcome:
-        return finding("O001", NOT_APPLICABLE, _no_target())
-    first = told.outcome[0]
-    lacking = f" {told.told_no_outcome}".rstrip()
-    if first.gap.low != first.gap.low:
-        return finding("O001", None, f"Too few rows with a known target: {first}.{lacking}")
-    small = f" {describe_small()}" if first.gap.clear and not first.differs else ""
-    return finding("O001", first.differs != 0, f"{first}.{small}{lacking}")
-
-
-def count_finding(groups: Sequence[GroupResult], counts: HowMany | None, skipped: str) -> Finding:
-    """Are all of several groups more than surrogate tables show?"""
-    said = "" if counts is None else f"Counted one by one: {counts.summary()} "
-    weighed = [
-        (each.label, each.trust.beyond_chance, each.trust.p_value)
-        for each in groups
-        if each.trust is not None
-        and each.trust.p_value is not None
-        and each.trust.beyond_chance is not None
+@_of_audit("G001", "All left-out groups go beyond surrogate tables")
+def _all_beyond_chance(audit: Audit) -> Answered:
+    said = "" if audit.counted is None else f"Counted one by one: {audit.counted.summary()} "
+    beyond = {
+        group.label: (group.trust.beyond_chance, group.trust.p_value)
+        for group in audit.left_out_groups
+        if group.trust is not None
+    }
+    tested = [
+        f"group {label} {'does' if yes else 'does not'} ({describe_p(p_value)})"
+        for label, (yes, p_value) in beyond.items()
+        if yes is not None and p_value is not None
     ]
-    if len(weighed) < len(groups):
-        why = skipped or f"That takes 19 surrogate tables. {_more_tables()}"
-        return finding("G001", None, f"{said}{why}")
-    each = [
-        f"group {label} {'does' if beyond else 'does not'} ({describe_p(p_value)})"
-        for label, beyond, p_value in weighed
-    ]
-    detail = (
-        f"{said}Each group is held to what the one of its size and rank loses in comparison "
-        f"tables that are searched for as many: {listed(each)}."
+    if len(tested) < len(audit.left_out_groups):
+        why = audit.skipped or f"That takes 19 surrogate tables. {_more_tables()}"
+        return None, f"{said}{why}"
+    return all(yes for yes, _ in beyond.values()), (
+        f"{said}Each group is held to what the one of its size and rank loses in surrogate "
+        f"tables that are searched for as many: {listed(tested)}."
     )
-    return finding("G001", all(beyond for _, beyond, _ in weighed), detail)
 
 
-def mitigation_finding(found: Mitigation) -> Finding:
-    """Does Fair PCA of all sides lower the largest loss?"""
-    here, sides = found.here, len(found.here.losses_before)
+@_of_group("D001", "A group loses more than the rest")
+def _gap(audit: Audit, group: GroupResult) -> Answered:
+    found, left_out = group.partition, group.left_out
+    share = 100 * found.explained_variance_ratio_.sum()
+    return left_out.disparity > 0.0, (
+        f"A shared {left_out.shared} with {counted(found.n_components_, 'component')} keeps "
+        f"{share:.0f}% of the table's variance but {percent(left_out.retained.group)} of this "
+        f"group's; its own would keep {percent(left_out.retained_own.group)}. {left_out.told}"
+    )
+
+
+def _with_more_tables(text: str, trust: Trust) -> str:
+    return f"{text} {_more_tables()}" if trust.beyond_chance is None else text
+
+
+@_of_evidence("C001", "Copula surrogates rarely lose as much")
+def _beyond_copula(trust: Trust) -> Answered:
+    return trust.beyond_chance, _with_more_tables(trust.told_chance, trust)
+
+
+@_of_evidence("C002", "Gaussian surrogates with the same correlations rarely lose as much")
+def _beyond_gaussian(trust: Trust) -> Answered:
+    text = _with_more_tables(trust.told_against("gaussian"), trust)
+    if trust.p_gaussian is not None and trust.verdict in ("C", "D"):
+        return trust.verdict == "C", text
+    return None, f"Not needed, as C001 is found. {text}" if trust.beyond_chance else text
+
+
+@_of_evidence("V001", "The left-out rows are a group of their own")
+def _distinct(trust: Trust) -> Answered:
+    text = _with_more_tables(trust.verdict_says, trust)
+    return None if trust.verdict is None else trust.verdict == "A", text
+
+
+def _no_halves(trust: Trust) -> str:
+    halves = (note for note in trust.notes if note.startswith("Halves"))
+    return next(halves, "Splits were not asked for.")
+
+
+@_of_evidence("H001", "At least half of the loss replicates on held-out rows")
+def _replicates(trust: Trust) -> Answered:
+    if trust.held_out is None:
+        return None, _no_halves(trust)
+    whole = f"Found on all of them, it loses {number(trust.disparity)} more."
+    replicates = bool(trust.held_out.gap.low >= trust.disparity / 2.0)
+    return replicates, f"{trust.held_out.told_gap} {whole}"
+
+
+@_of_evidence("H002", "Halves of the table, searched apart, name the same rows")
+def _halves_agree(trust: Trust) -> Answered:
+    if trust.held_out is None:
+        return None, _no_halves(trust)
+    return trust.held_out.agree, trust.held_out.told_overlap
+
+
+@_of_evidence(
+    "B001", "Most rows of the group are found in nearly every search of a part of the table"
+)
+def _belongs(trust: Trust) -> Answered:
+    found = trust.membership
+    if found is None:
+        return None, "Parts of the rows were not searched."
+    sure = found.n_members > found.n_borderline
+    return sure, found.told, "" if sure else "Which rows belong to the group is uncertain."
+
+
+def _too_few_starts(audit: Audit, group: GroupResult) -> str:
+    """Why searches from other starts say nothing; "" where they do."""
+    found = group.stability
+    if found is not None and found.agrees is not None:
+        return ""
+    runs = 0 if found is None else len(found.labels)
+    skipped = audit.skipped
+    if not audit.alone:
+        skipped = skipped or (
+            "Looked at where there is one left-out group only: halves would have to agree on which "
+            "is which."
+        )
+    if skipped and not runs:
+        return skipped
+    again = parameter_label("n_restarts", 30)
+    return f"Needs {FEWEST_RUNS} runs, got {runs}. Repeat with {again}."
+
+
+@_of_group("S001", "Searches from other starts find the same group")
+def _starts_agree(audit: Audit, group: GroupResult) -> Answered:
+    too_few, found = _too_few_starts(audit, group), group.stability
+    if too_few or found is None:
+        return None, too_few
+    differ = "" if found.agrees else "Searches from other starts find other groups."
+    return found.agrees, found.told, differ
+
+
+@_of_group("S002", "Several distinct groups are left out nearly as much")
+def _several_groups(audit: Audit, group: GroupResult) -> Answered:
+    too_few, found = _too_few_starts(audit, group), group.stability
+    if too_few or found is None:
+        return None, too_few
+    return found.nearly_equal > 1, found.told_several
+
+
+@_of_group("E001", "A short sentence describes the group")
+def _described(audit: Audit, group: GroupResult) -> Answered:
+    sentence = group.explanation.sentence
+    fits = NOT_APPLICABLE if sentence is None else sentence.describes
+    return fits, group.explanation.told_sentence
+
+
+@_of_group("A001", "The group looks like a sensitive column that the search did not see")
+def _aligned(audit: Audit, group: GroupResult) -> Answered:
+    if not audit.intake.sensitive:
+        return NOT_APPLICABLE, _no_sensitive()
+    lines = [line for line in group.explanation.alignment if not line.searched]
+    if not lines:
+        detail = "No sensitive column varies, so there was nothing to compare with."
+        return NOT_APPLICABLE, detail
+    alike = claims(lines)
+    columns = {line.column for line in alike or lines}
+    proxies = [line for line in audit.intake.proxies if line.of in columns]
+    stand = leading([f"{as_name(p.column)} for {as_name(p.of)}" for p in proxies])
+    seen = f" The search saw columns that tell of them: {stand} (A002)." if proxies else ""
+    if not alike:
+        seen = seen or " Columns that were searched may stand for them."
+    return bool(alike), f"{describe_claims(lines)}{seen}"
+
+
+@_of_group("O001", "The outcome differs between the group and the rest")
+def _outcome(audit: Audit, group: GroupResult) -> Answered:
+    found = group.explanation
+    if not found.outcome:
+        return NOT_APPLICABLE, _no_target()
+    first = found.outcome[0]
+    lacking = f" {found.told_no_outcome}".rstrip()
+    if first.gap.low != first.gap.low:
+        return None, f"Too few rows with a known target: {first}.{lacking}"
+    small = f" {describe_small()}" if first.gap.clear and not first.differs else ""
+    return first.differs != 0, f"{first}.{small}{lacking}"
+
+
+@_of_audit("M001", "Fair PCA lowers the largest loss")
+def _mitigation(audit: Audit) -> Answered:
+    here = audit.mitigation.here
+    sides = len(here.losses_before)
     lower = here.max_loss_after < here.max_loss_before * (1.0 - 1e-9)
     how = "with as many components"
     change = "more" if here.price < -_EQUAL_SHARES else "less"  # less than PCA keeps, never more
     if sides > 2:
         more = f" (in {here.rank} dimensions)" * (here.rank > here.n_components)
         how = f"of all {sides} sides{more}"
-    return finding(
-        "M001",
-        bool(lower),
+    return bool(lower), (
         f"Fair PCA {how} brings {here.told_losses(range(1, sides), ' and')}, and keeps "
         f"{points(abs(here.price))} percentage points {change} of the table's variance; the gap "
-        f"to the best possible is {describe_gap(here.gap)}. {NOT_FOR_OTHERS}",
+        f"to the best possible is {describe_gap(here.gap)}. {NOT_FOR_OTHERS}"
     )
 
 
-def moved_finding(after: Afterwards | None, why: str, several: bool = False) -> Finding:
-    """Does mitigation for the group leave another as badly off? ``why``: that was not searched."""
-    whom = "these groups" if several else "this group"
-    code, title = "M002", f"Mitigation for {whom} leaves another group as badly off"
+@_of_audit("M002", "Mitigation for {whom} leaves another group as badly off")
+def _moved(audit: Audit) -> Answered:
+    after = audit.afterwards
     if after is None:
-        return Finding(code, NOT_RUN, title, why)
-    return Finding(code, answer(after.moved), title, after.told)
+        return None, audit.skipped or audit.no_afterwards
+    return after.moved, after.told
 
 
-def subgroup_findings(
-    named: NamedGroups | None, known: KnownGroups | None, intake: PreparedTable, skipped: str = ""
-) -> list[Finding]:
-    """Is a subgroup left out, or a group that is known?"""
-    return [_named(named, intake.X.shape, skipped), _known(known, intake, skipped)]
-
-
-def _named(named: NamedGroups | None, shape: tuple[int, ...], skipped: str) -> Finding:
+@_of_audit("N001", "A subgroup is left out")
+def _subgroup(audit: Audit) -> Answered:
+    named, shape = audit.named, audit.intake.X.shape
     if named is None:
-        return finding("N001", None, skipped)
+        return None, audit.skipped
     if not named.names:
-        return finding("N001", NOT_APPLICABLE, named.told)
+        return NOT_APPLICABLE, named.told
     if named.left_out is not None:
-        return finding("N001", named.left_out, named.told_leading)
+        return named.left_out, named.told_leading
     needs = (
         f"Whether a subgroup stands out takes {FEWEST_TABLES} surrogate tables. {_more_tables()}"
     )
@@ -292,45 +334,201 @@ def _named(named: NamedGroups | None, shape: tuple[int, ...], skipped: str) -> F
             f"are {shape[1]:,}) that takes too long. Leave columns aside: "
             f"{parameter_label('drop')}."
         )
-    return finding("N001", None, f"{named.told_leading} {needs}")
+    return None, f"{named.told_leading} {needs}"
 
 
-def _known(known: KnownGroups | None, intake: PreparedTable, skipped: str) -> Finding:
-    if not intake.sensitive:
-        return finding("K001", NOT_APPLICABLE, _no_sensitive())
+@_of_audit("K001", "A known group is left out")
+def _known(audit: Audit) -> Answered:
+    known = audit.known
+    if not audit.intake.sensitive:
+        return NOT_APPLICABLE, _no_sensitive()
+    if known is None and audit.skipped:
+        return None, audit.skipped
     if known is None:
-        nothing = "No sensitive column has groups that could be compared."
-        return finding("K001", None if skipped else NOT_APPLICABLE, skipped or nothing)
+        return NOT_APPLICABLE, "No sensitive column has groups that could be compared."
     if not known.measured:
-        return finding("K001", NOT_APPLICABLE, known.told)
-    found = bool(known.left_out)
-    return finding("K001", found, known.told + f" {known.told_small}".rstrip() * (not found))
+        return NOT_APPLICABLE, known.told
+    if known.left_out:
+        return True, known.told
+    return False, f"{known.told} {known.told_small}".rstrip()
 
 
-def harm_findings(
-    harm: Harm | None, why: str, intake: PreparedTable, skipped: str = ""
-) -> list[Finding]:
-    """Does the shared PCA cost the group more than the rest, and does Fair PCA give it back?"""
-    title = f"{'PCA' if harm is None else harm.shared} costs the group more than the rest"
-    if harm is not None:
-        returned = harm.told_return + f" {NOT_FOR_OTHERS}" * harm.gives_back
-        return [
-            Finding("P001", answer(harm.costs_more), title, harm.told_cost),
-            finding("P002", harm.gives_back, returned),
-        ]
-    status, detail = NOT_RUN, why or skipped
-    if intake.target is None:
-        status, detail = NOT_APPLICABLE, _no_target()
-    return [Finding("P001", status, title, detail), finding("P002", status, detail)]
+def _no_harm(audit: Audit) -> Answered:
+    if audit.intake.target is None:
+        return NOT_APPLICABLE, _no_target()
+    return None, audit.no_harm or audit.skipped
 
 
-def prediction_finding(
-    found: ComparedPrediction | None, why: str, skipped: str = "", asked: bool = False
-) -> Finding:
-    """Does the prediction that is there err more on the group than on the rest?"""
+@_of_group("P001", "{shared} costs the group more than the rest")
+def _harm(audit: Audit, group: GroupResult) -> Answered:
+    if group.harm is None:
+        return _no_harm(audit)
+    return group.harm.costs_more, group.harm.told_cost
+
+
+@_of_group("P002", "Fair PCA gives it back without costing the rest")
+def _gives_back(audit: Audit, group: GroupResult) -> Answered:
+    harm = group.harm
+    if harm is None:
+        return _no_harm(audit)
+    return harm.gives_back, harm.told_return + f" {NOT_FOR_OTHERS}" * harm.gives_back
+
+
+@_of_group("P003", "The prediction that is there errs more on the group than on the rest")
+def _prediction(audit: Audit, group: GroupResult) -> Answered:
+    found, why = group.prediction, group.no_prediction
     if found is not None:
-        return finding("P003", found.errs_more, found.told)
-    if why or skipped and asked:
-        return finding("P003", None, why or skipped)
+        return found.errs_more, found.told
+    if audit.intake.prediction is not None:
+        why = why or audit.skipped
+    if why:
+        return None, why
     named = parameter_label("prediction", "COLUMN")
-    return finding("P003", NOT_APPLICABLE, f"No prediction was given. Name its column: {named}.")
+    return NOT_APPLICABLE, f"No prediction was given. Name its column: {named}."
+
+
+def _some(columns: list[str]) -> str:
+    """One or two columns by their names, more by their number."""
+    return listed(list(map(as_name, columns))) if len(columns) < 3 else f"{len(columns)} columns"
+
+
+@_of_audit("T001", "The group changes if numbers that look like codes are categories")
+def _codes(audit: Audit) -> Answered:
+    intake, other = audit.intake, audit.other_reading
+    if intake.features is not None:
+        return NOT_APPLICABLE, _FEATURES_GIVEN
+    if not intake.codes:
+        return NOT_APPLICABLE, "No column read as numbers looks like codes."
+    columns = [kind.column for kind in intake.codes]
+    numbers = (
+        f"Read as numbers, though they look like codes: {leading(list(map(as_name, columns)))}."
+    )
+    if other is None:
+        return None, f"{numbers} Not tried as categories."
+    asked = parameter_label("categorical", [intake.called(column) for column in columns])
+    detail = (
+        f"{numbers} With categories instead ({counted(other.features, 'feature')}) a group of the "
+        f"same size shares {percent(other.overlap)} of the rows that either leaves out; from "
+        f"{percent(SAME_GROUP)} on they count as one group. To name those that are codes: {asked}."
+    )
+    if other.overlap >= SAME_GROUP:
+        return False, detail
+    caution = "Other rows are left out if {}, which look like codes, are categories."
+    return True, detail, caution.format(_some(columns))
+
+
+@_of_audit("T002", "A searched column gives the outcome away")
+def _leaks(audit: Audit) -> Answered:
+    leaks = audit.intake.leaks
+    if audit.intake.target is None:
+        return NOT_APPLICABLE, "No target was given."
+    if not leaks:
+        return False, "No searched column alone tells the target."
+    columns = [audit.intake.called(line.column) for line in leaks]
+    detail = (
+        f"{leading([line.told.rstrip('.') for line in leaks], '; ')}. Known beforehand, or made "
+        "from the outcome? Kept in the search, not in models that predict the target; what is the "
+        f"outcome by another name can be left out: {parameter_label('drop', columns)}."
+    )
+    alone = _some([line.column for line in leaks])
+    return True, detail, f"Models of the target do not see {alone}, which alone would give it away."
+
+
+@_of_audit("T003", "Columns repeat others")
+def _copies(audit: Audit) -> Answered:
+    copies = audit.intake.copies
+    if not copies:
+        return False, "No two searched columns say the same."
+    told = leading([line.told.rstrip(".") for line in copies], "; ")
+    return True, f"{told}. Each counts once: the first of them is searched."
+
+
+@_of_audit("T004", "Values may stand for something else")
+def _suspects(audit: Audit) -> Answered:
+    suspects = audit.intake.suspects
+    if not suspects:
+        return (
+            False,
+            "No value stands apart at the end of a column like 99, -1 or 1900-01-01 would.",
+        )
+    told = leading([suspect.told.rstrip(".") for suspect in suspects], ". ")
+    first = suspects[0]
+    where = f"{as_name(first.column)} is {first.value} in {counted(first.rows, 'row')}"
+    return True, f"{told}.", f"{where}, which may mean it is missing."
+
+
+@_of_audit("T005", "Missing cells tell who is in the group")
+def _missing(audit: Audit) -> Answered:
+    intake, blanks = audit.intake, audit.blanks
+    indicators = intake.encoder.missing_indicators_
+    if intake.features is not None:
+        return NOT_APPLICABLE, _FEATURES_GIVEN
+    if not indicators and blanks is None:
+        return NOT_APPLICABLE, "No searched column has missing cells."
+    large = intake.indicator_share > LARGE_INDICATORS
+    said = [] if blanks is None else [blanks.told]
+    share = f"{100 * intake.indicator_share:.2g}% of the variance"
+    said.append(f"{counted(len(indicators), 'missing indicator')}: {share}.")
+    if large:
+        said.append("The search may find who has not answered rather than who is different.")
+    tells = large or blanks is not None and blanks.tells
+    return tells, " ".join(said), said[0] if tells else ""
+
+
+@_of_audit("T006", "Rows are repeated")
+def _repeated(audit: Audit) -> Answered:
+    repeats = audit.repeats
+    if repeats.beyond_chance:
+        return True, repeats.told
+    if not repeats.n_repeated:
+        return False, "All rows are distinct."
+    return False, (
+        f"{counted(repeats.n_repeated, 'row')} of {repeats.distinct.n_rows:,} repeat an earlier "
+        "one. They are not taken for copies: rows with few different values may be equal all the "
+        "same."
+    )
+
+
+@_of_audit("T007", "Cells that are no numbers were taken for missing")
+def _strays(audit: Audit) -> Answered:
+    odd = [fact for fact in audit.intake.facts if fact.strays]
+    if not odd:
+        return False, "No column is numbers, or dates, but for some cells."
+    asked = parameter_label("categorical", [fact.name for fact in odd])
+    detail = (
+        f"{leading(list(map(_stray, odd)), '; ')}. These cells count as missing. Correct them in "
+        f"the table; or, to keep what is written as categories: {asked}."
+    )
+    columns = _some([fact.label for fact in odd])
+    return True, detail, f"Cells of {columns} that are no numbers count as missing."
+
+
+def _stray(fact: ColumnFacts) -> str:
+    """What a column holds besides what it is."""
+    texts = [shown(repr(text)) + f" ({n:,} times)" * (n > 1) for text, n in fact.strays]
+    cells = sum(n for _, n in fact.strays)
+    kind = "dates" if fact.kind == "date" else "numbers"
+    name = as_name(fact.label)
+    return f"{name} holds {kind} but for {counted(cells, 'cell')}: {leading(texts)}"
+
+
+@_of_audit("A002", "A searched column stands for a sensitive one")
+def _proxies(audit: Audit) -> Answered:
+    proxies = audit.intake.proxies
+    if not audit.intake.sensitive:
+        return NOT_APPLICABLE, "No column was named as sensitive."
+    if not proxies:
+        return False, "No searched column alone tells a sensitive one; several together may."
+    told = leading([line.told.rstrip(".") for line in proxies], "; ")
+    first = proxies[0]
+    caution = f"{as_name(first.column)} stands for the sensitive column {as_name(first.of)}."
+    return True, f"{told}.", caution
+
+
+@_of_audit("R001", "The group is the same under other readings of the table")
+def _readings(audit: Audit) -> Answered:
+    found = audit.readings
+    if found is None:
+        return None, audit.skipped or "There was no choice to make otherwise."
+    caution = "" if found.holds else "Other readings of the table leave mostly other rows out."
+    return found.holds, found.told, caution

@@ -72,6 +72,8 @@ class Audit:
         Whom PCA, Fair PCA for the groups and MinimaxPCA leave worst off; None as ``trust``.
     no_afterwards : str
         Why that was not searched, where it was to be.
+    skipped : str
+        Why no evidence was gathered, where none was.
     findings : list of Finding
         Of the one group and of the table; of several groups, each has its own beside these.
     intake : PreparedTable
@@ -120,6 +122,7 @@ class Audit:
     no_harm: str = ""
     afterwards: Afterwards | None = None
     no_afterwards: str = ""
+    skipped: str = ""
     findings: list[Finding] = field(default_factory=list)
     other_reading: OneReading | None = None
     readings: Readings | None = None

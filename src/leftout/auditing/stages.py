@@ -18,16 +18,7 @@ from sklearn.base import clone
 
 from leftout import explain
 from leftout.auditing import group_selection
-from leftout.auditing.answer import answer_of
-from leftout.auditing.findings import (
-    count_finding,
-    group_findings,
-    harm_findings,
-    mitigation_finding,
-    moved_finding,
-    prediction_finding,
-    subgroup_findings,
-)
+from leftout.auditing.findings import with_findings
 from leftout.auditing.given import Given, what_is_given
 from leftout.auditing.group_result import GroupResult
 from leftout.auditing.group_selection import FIXED, GroupPlan, few_of
@@ -38,7 +29,6 @@ from leftout.auditing.measuring import (
 )
 from leftout.auditing.readings import find_blanks, read_in_other_ways, read_otherwise
 from leftout.auditing.result import Audit
-from leftout.auditing.table_findings import table_findings
 from leftout.checks import generator
 from leftout.data.binning import most_informative
 from leftout.data.preparation import PreparedTable, prepare_table
@@ -431,39 +421,3 @@ class AuditPipeline:
             self.X, sides, found.n_components_, representation=found.representation,
             progress=report,
         )  # fmt: skip
-
-
-def with_findings(found: Audit, skipped: str) -> Audit:
-    """The audit with its questions and their answers.
-
-    ``skipped``: why there is no evidence, if there is none.
-    """
-    intake = found.intake
-    of_each = [group_findings(each, intake, skipped) for each in found.left_out_groups]
-    of_costs = [
-        [
-            *harm_findings(each.harm, found.no_harm, intake, skipped),
-            prediction_finding(
-                each.prediction, each.no_prediction, skipped, intake.prediction is not None
-            ),
-        ]
-        for each in found.left_out_groups
-    ]
-    of_all = [
-        mitigation_finding(found.mitigation),
-        moved_finding(found.afterwards, skipped or found.no_afterwards, not found.alone),
-        *subgroup_findings(found.named, found.known, intake, skipped),
-    ]
-    of_table = table_findings(
-        intake, found.other_reading, found.repeats, found.blanks, found.readings, skipped
-    )
-    if found.alone:
-        asked = [*of_each[0], *of_all, *of_costs[0], *of_table]
-        whole = replace(found, findings=asked)
-        return whole.each(findings=[asked], answer=[whole.answer])
-    whole = found.each(findings=[[*a, *b] for a, b in zip(of_each, of_costs, strict=True)])
-    groups = whole.left_out_groups
-    of_count = count_finding(groups, found.counted, skipped)
-    how: dict[str, Any] = {"named": found.named, "sampled": found.sampled}
-    answers = [answer_of([each], found.mitigation, harm=each.harm, **how) for each in groups]
-    return replace(whole, findings=[of_count, *of_all, *of_table]).each(answer=answers)
