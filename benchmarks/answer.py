@@ -84,7 +84,7 @@ def false_alarms(count=200):
     laws["skewed, discrete and rare binary, 150 rows"] = (partial(kinds.mixed, rows=150), count)
     laws["skewed, discrete and rare binary, 3,000 rows"] = (partial(kinds.mixed, rows=3000), large)
     for name, (make, tables) in laws.items():
-        found = weigh(make, tables, kinds="copula", splits=0)
+        found = weigh(make, tables, splits=0)
         rate = np.mean([answer.alarm for answer in found])
         heavy = name == "margins with t 2.5"
         limit = 0.08 if heavy else LEVEL + 2.0 * np.sqrt(LEVEL * (1 - LEVEL) / tables)

@@ -140,7 +140,6 @@ def evidence(size, strength, seed):
         X,
         group_size="evidence",
         n_surrogates=19,
-        kinds="copula",
         n_restarts=0,
         splits=0,
         parts=0,

@@ -178,7 +178,7 @@ def believed(known: Known, first: Sampled, chance: int, n_jobs: int | None, prog
     search = DEFINITION.search(first.d, "alternating", first.seed, n_jobs)
     with collected_warnings():  # of a smallest size above a quarter of few rows
         found: Trust = trust(
-            search, first.X, group_size="evidence", n_surrogates=chance, kinds="copula",
+            search, first.X, group_size="evidence", n_surrogates=chance,
             n_restarts=0, progress=progress,
         )  # fmt: skip
     return {

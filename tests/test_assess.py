@@ -199,18 +199,10 @@ def test_few_tables_cannot_tell(planted):
     assert found.told_chance == says and says in found.summary()
 
 
-def test_one_kind_of_tables(planted):
-    found = trust(search(), planted[0], kinds="gaussian", **ALONE | {"n_surrogates": 19})
-    assert found.p_value is None and found.p_gaussian == 0.05 and found.parts is None
-    assert found.verdict is None and found.by_chance is None
-    found = trust(search(), planted[0], kinds="copula", **QUICK)
-    assert found.verdict == "A" and found.parts is None and found.p_gaussian is None
-
-
 def test_what_cannot_be_judged_is_said():
     X = np.random.default_rng(0).standard_normal((31, 20))
     estimator = MaxDisparityPartition(17, min_group_size=5, random_state=0)
-    found = trust(estimator, X, n_surrogates=4, kinds="gaussian", n_restarts=2, splits=2, parts=2)
+    found = trust(estimator, X, n_surrogates=4, n_restarts=2, splits=2, parts=2)
     assert found.held_out is None and found.membership is not None
     assert "could not be searched. Half of the rows, 15, have too few dim" in found.summary()
 
@@ -271,7 +263,7 @@ def test_tables_that_are_no_fair_comparison_are_doubted():
     rng = np.random.default_rng(0)
     Z = np.round(np.exp(rng.standard_normal((300, 4))), 1)
     X = np.hstack([Z, Z + 0.02 * rng.exponential(size=(300, 4))])
-    found = trust(search().set_params(n_components=4), X, n_surrogates=4, kinds="copula", **ALONE)
+    found = trust(search().set_params(n_components=4), X, n_surrogates=4, **ALONE)
     assert abs(found.chance["copula"].residual - 1) > 0.1 and "with care" in found.summary()
 
 
@@ -281,7 +273,7 @@ def test_wide_noise_is_explained(seed):
     estimator = MaxDisparityPartition(
         8, min_group_size=8, solver=Alternating(n_starts=8), random_state=seed
     )
-    found = trust(estimator, X, n_surrogates=19, kinds="copula", **ALONE)
+    found = trust(estimator, X, n_surrogates=19, **ALONE)
     assert found.p_value > 0.05 and found.chance["copula"].residual == pytest.approx(1.0, abs=0.1)
 
 

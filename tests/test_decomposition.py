@@ -51,7 +51,7 @@ def test_parts_by_hand():
 
 
 def test_features_of_one_column_are_added():
-    found = parts().named(["age", "town", "town", "age"])
+    found = parts(["age", "town", "town", "age"])
     assert [(each.column, each.loss) for each in found.values.columns] == [
         *(("town", 0.1875), ("age", 0.0)),
     ]

@@ -335,9 +335,7 @@ def test_the_table_itself_is_searched_as_before(copied, monkeypatch):
 def test_trust_says_that_rows_repeat(copied):
     X, labels = copied
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=8), random_state=0)
-    found = trust(
-        search, X, group_size=60, n_surrogates=19, kinds="copula", n_restarts=0, splits=3, parts=2
-    )
+    found = trust(search, X, group_size=60, n_surrogates=19, n_restarts=0, splits=3, parts=2)
     rows = distinct_rows(X)
     assert found.repeats.n_distinct == 150 and found.repeats.n_repeated == len(X) - 150
     text = f"Equal rows: {found.repeats.told}"
@@ -352,6 +350,6 @@ def test_trust_says_that_rows_repeat(copied):
 def test_trust_is_silent_of_rows_that_are_equal_by_chance():
     X = yes_or_no(0, 200, 8)
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=4), random_state=0)
-    found = trust(search, X, n_surrogates=2, kinds="copula", n_restarts=0, splits=2, parts=0)
+    found = trust(search, X, n_surrogates=2, n_restarts=0, splits=2, parts=0)
     assert found.repeats.n_distinct == len(np.unique(X, axis=0)) and not found.repeats.copies
     assert not any("repeat" in note for note in found.notes)

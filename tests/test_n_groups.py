@@ -11,10 +11,10 @@ import naive
 from leftout import datasets
 from leftout.evidence import n_groups
 from leftout.evidence.n_groups import AtChance, GrownGroup, grow, grown
-from leftout.evidence.refit import disparities_at
+from leftout.evidence.refit import search_sizes
 from leftout.evidence.surrogates import Gaussian
 from leftout.groups.problem_setup import build_problem
-from leftout.solvers import Alternating
+from leftout.solvers import Alternating, SolverContext
 
 SOLVER = Alternating(n_starts=20)
 GRID = np.array([15, 30, 60, 120])
@@ -29,7 +29,12 @@ def posed(X):
 def table():
     X, planted = datasets.make_planted(300, 12, D, [60, 40], random_state=3)
     law, rng = Gaussian.of(X), np.random.default_rng(0)
-    curves = [disparities_at(SOLVER, posed(law.draw(rng)), GRID, rng) for _ in range(6)]
+    curves = []
+    for _ in range(6):
+        problem = posed(law.draw(rng))
+        found = search_sizes(SOLVER, problem, GRID, SolverContext(rng=rng))
+        groups = [GrownGroup.of(problem, each.labels, each.own) for each in found]
+        curves.append([group.disparity for group in groups])
     return posed(X), X, planted, AtChance.of(GRID, np.array(curves)), np.array(curves)
 
 

@@ -169,14 +169,3 @@ def test_a_size_that_has_no_components_of_its_own(planted):
     search = MaxDisparityPartition(3, **rule, solver=Alternating(n_starts=2))
     with pytest.raises(ValueError, match="which needs at least 4 rows"):
         trust(search, planted[0], group_size=3, n_surrogates=2)
-
-
-def test_kinds_by_name_and_once(planted):
-    search = MaxDisparityPartition(2, solver=Alternating(n_starts=2), random_state=0)
-    alone = {"n_surrogates": 2, "n_restarts": 0, "splits": 0, "parts": 0}
-    one = trust(search, planted[0], kinds="copula", **alone)
-    twice = trust(search, planted[0], kinds=["copula", "copula"], **alone)
-    assert list(one.chance) == list(twice.chance) == ["copula"]
-    assert np.array_equal(one.chance["copula"].disparities, twice.chance["copula"].disparities)
-    with pytest.raises(ValueError, match="Did you mean 'copula'"):
-        trust(search, planted[0], kinds=["coupla"])

@@ -338,7 +338,7 @@ class AuditPipeline:
         trusts = [
             replace(
                 each, of_rows=len(self.X), chosen=plan.chosen, **over,
-                parts=None if each.parts is None else each.parts.named(self.intake.sources),
+                parts=each.parts and replace(each.parts, names=self.intake.sources),
             )
             for each in weighed
         ]  # fmt: skip

@@ -7,7 +7,6 @@ there are groups, not as many audits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,9 +16,9 @@ from sklearn.base import clone
 from leftout.checks import check_whole
 from leftout.data.matrix import check_matrix
 from leftout.errors import InputError
-from leftout.evidence.cross_fit import HeldOut, cross_fit
+from leftout.evidence.cross_fit import cross_fit
 from leftout.evidence.n_groups import evidence_size
-from leftout.evidence.null_test import SURROGATE_KINDS, NullTest, check_kinds, split_by_feature
+from leftout.evidence.null_test import NullTest, split_by_feature
 from leftout.evidence.refit import SearchTask, in_proportion
 from leftout.evidence.stability import SUBSAMPLES, Stability, restarts, subsamples
 from leftout.evidence.verdict import FEWEST_TABLES, Trust, doubts
@@ -46,7 +45,6 @@ def trust(
     *,
     group_size: int | float | str | None = None,
     n_surrogates: int = 99,
-    kinds: str | Sequence[str] = SURROGATE_KINDS,
     n_restarts: int = 30,
     splits: int = N_SPLITS,
     parts: int = SUBSAMPLES,
@@ -64,10 +62,9 @@ def trust(
         if that is free, a tenth of the rows. ``"evidence"``: that of the first group that
         :func:`leftout.how_many` counts; a tenth where it counts none.
     n_surrogates : int, default=99
-        Surrogates of each kind that decide if nothing is clear before
-        (:mod:`leftout.evidence.sequential`); 0 for none.
-    kinds : {"copula", "gaussian"} or a list of them
-        Surrogates with the same values and correlations, and with the same covariance alone.
+        Surrogates of each kind, with the same values and correlations and with the same covariance
+        alone, that decide if nothing is clear before (:mod:`leftout.evidence.sequential`); 0 for
+        none.
     n_restarts : int, default=30
         Searches from other starts, to see whether they agree; fewer than 2 for none. Of several
         groups, ten at the most.
@@ -98,8 +95,8 @@ def trust(
     """
     check_search(estimator)
     asked: dict[str, Any] = {
-        "n_surrogates": n_surrogates, "kinds": kinds, "n_restarts": n_restarts, "splits": splits,
-        "parts": parts, "progress": progress,
+        "n_surrogates": n_surrogates, "n_restarts": n_restarts, "splits": splits, "parts": parts,
+        "progress": progress,
     }  # fmt: skip
     if estimator.n_groups != 1:
         return assess(estimator, X, **asked)
@@ -127,7 +124,6 @@ def assess(
     X: Any,
     *,
     n_surrogates: int = 99,
-    kinds: str | Sequence[str] = SURROGATE_KINDS,
     n_restarts: int = 30,
     splits: int = N_SPLITS,
     parts: int = SUBSAMPLES,
@@ -141,7 +137,7 @@ def assess(
 
     Parameters
     ----------
-    estimator, X, n_surrogates, kinds, n_restarts, splits, parts, progress
+    estimator, X, n_surrogates, n_restarts, splits, parts, progress
         As in :func:`trust`.
     chosen : {"given", "tenth", "evidence", "free"}
         How the sizes came about.
@@ -157,14 +153,13 @@ def assess(
     }  # fmt: skip
     for name, count in asked.items():
         check_whole(name, count)
-    kinds = check_kinds(kinds)
     found = clone(estimator).fit(X) if found is None else found
     if found.n_groups_ < 1:
         return []
     if found.n_groups_ > 1:
         n_restarts = min(n_restarts, _JOINT_RUNS)
     n_restarts = 0 if n_restarts < 2 or stability is not None else n_restarts
-    tables = min(n_surrogates, FEWEST_TABLES) * len(kinds)
+    tables = 2 * min(n_surrogates, FEWEST_TABLES)
     steps = Steps(1 + tables + n_restarts + splits + parts, progress)
     alone = clone(estimator).set_params(
         n_groups=1, group_size=None, min_group_size=None, verbose=0,
@@ -180,24 +175,25 @@ def assess(
                 posed = alone._build_problem(rows)
     notes: list[str] = []
     of_table, of_subsamples, of_restarts = task.rngs[2].spawn(3)
-    table, compared = NullTest(task, sizes).run(n_surrogates, kinds, of_table.spawn(4), steps)
+    table, compared = NullTest(task, sizes).run(n_surrogates, of_table.spawn(4), steps)
     with one_thread():
         split = split_by_feature(posed, found.labels_.astype(np.int8), found.n_groups_ + 1)
     names = [f"x{j}" for j in range(task.X.shape[1])]
     names = list(getattr(found, "feature_names_in_", names))
-    halves: list[HeldOut] | None = None
+    nothing: list[Any] = [None] * len(sizes)
+    halves = belongs = nothing
+    stable = nothing if stability is None else [stability]
     if splits:
         try:
             halves = cross_fit(task, sizes, splits, steps, labels)
         except InputError as error:
             notes.append(f"Halves of the rows: could not be searched. {error}")
-    belongs = None
     if parts:
         rngs = of_subsamples.spawn(parts)
-        belongs = subsamples(task, sizes, rngs, steps, labels, rows, found.labels_)
+        votes = subsamples(task, sizes, rngs, steps, labels, rows, found.labels_)
+        belongs = votes or nothing
     if task.repeats.beyond_chance:
         notes.append(f"Equal rows: {task.repeats.told}")
-    stable = None if stability is None else [stability]
     if n_restarts:
         stable = restarts(task, sizes, of_restarts.spawn(n_restarts), steps, labels)
     return [
@@ -207,18 +203,15 @@ def assess(
             chosen=chosen,
             searched=float(table.disparities[place]),
             rows=len(task.X),
-            chance=each.chance,
             parts=each.parts(
                 float(table.disparities[place]), None if split is None else split[place], names
             ),
-            held_out=None if halves is None else halves[place],
-            membership=None if belongs is None else belongs[place],
-            stability=None if stable is None else stable[place],
-            p_value=each.p_value,
-            p_gaussian=each.p_gaussian,
-            p_winsorized=each.p_winsorized,
+            held_out=halves[place],
+            membership=belongs[place],
+            stability=stable[place],
             notes=[*notes, *doubts(each.chance, task.n_components)],
             repeats=task.repeats,
+            **each._asdict(),
         )
         for place, each in enumerate(compared)
     ]

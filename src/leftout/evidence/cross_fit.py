@@ -137,11 +137,13 @@ def cross_fit(
     """
     half = len(task.X) // 2
 
-    def one_split(rng: np.random.Generator) -> list[_Split]:
-        return _judge_apart(task, sizes, reference, rng)
-
-    n_jobs = task.estimator.n_jobs
-    judged = repeated(one_split, task.rngs[1].spawn(splits), n_jobs, steps, "halves")
+    judged = repeated(
+        lambda rng: _judge_apart(task, sizes, reference, rng),
+        task.rngs[1].spawn(splits),
+        task.estimator.n_jobs,
+        steps,
+        "halves",
+    )
     if not judged:
         raise InputError(
             f"Half of the rows, {half}, have too few dimensions for {task.n_components} "

@@ -14,7 +14,7 @@ Each disparity splits exactly over features, so each part does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -111,10 +111,6 @@ class LossParts(Serializable):
             p_gaussian=p_gaussian,
             p_values=p_values,
         )
-
-    def named(self, names: Sequence[str]) -> LossParts:
-        """Parts under other names of the features: those of the columns they were made from."""
-        return replace(self, names=names)
 
     @property
     def total(self) -> float:

@@ -14,9 +14,8 @@ among rows that agree on all others, and ``q`` that among all pairs of rows, the
 ``a (1 - q) / (q (1 - a))`` is compared for the column where it is smallest.
 
 (Distinct rows might be counted in surrogates instead, but these do not keep all that discrete
-columns have in common. Of 48,842 people in the census table "adult", without their weights, 42,468
-are distinct, 0.87 times as many as in copula tables: many are of one age, schooling and job. The
-odds ratio is 0.4 there.)
+columns have in common: the census table "adult", without weights, has 0.87 times as many as copula
+tables, and an odds ratio of 0.4.)
 """
 
 from __future__ import annotations
@@ -41,21 +40,10 @@ _FEWEST_REPEATED = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Repeats:
-    """Equal rows of a table.
-
-    Attributes
-    ----------
-    distinct : Distinct
-    beyond_chance : bool
-        Whether rows are copies of each other, rather than equal by chance.
-    n_distinct, n_repeated : int
-        Distinct rows, and rows that repeat an earlier one.
-    copies : Distinct or None
-        The distinct rows, where rows are copies of each other; else None.
-    """
+    """Equal rows of a table."""
 
     distinct: Distinct
-    beyond_chance: bool
+    beyond_chance: bool  # whether rows are copies of each other, rather than equal by chance
 
     @property
     def n_distinct(self) -> int:
@@ -63,10 +51,12 @@ class Repeats:
 
     @property
     def n_repeated(self) -> int:
+        """Rows that repeat an earlier one."""
         return self.distinct.n_repeated
 
     @property
     def copies(self) -> Distinct | None:
+        """The distinct rows, where rows are copies of each other."""
         return self.distinct if self.beyond_chance else None
 
     @property

@@ -4,26 +4,22 @@ Groups are peeled off the table one by one, and off its surrogates alike: as man
 sizes, each searched among the rows that are left. The next group counts if the table's best
 disparities, over a grid of sizes, stand out from those of the surrogates: each curve is
 standardised size by size and reduced to its maximum, and the table's is ranked among those of the
-surrogates. The first group that does not stand out ends the count. So whatever the number of
-groups, a false one is counted only where the first test of nothing but chance goes wrong: in 5% of
-tables. (A surrogate has what the groups add to values and correlations, spread over all of its
-rows, and no group: later groups are held to what such a table still shows after as many were peeled
-off, which is more than the rest of the table would. That errs on the side of fewer groups.)
+surrogates. The first group that does not stand out ends the count, so a false one is counted in 5%
+of tables, whatever the number of groups. (Surrogates have what the groups add to values and
+correlations, and no group: later ones are held to more than the rest of the table would show.)
 
-The size with most evidence may be that of two groups: such a mix drops the weakest direction of one
-for the strongest of the other, and loses more in total than either. So what is peeled off is grown
-from the groups that stand out, with their directions held. With components fixed, ``D(k)`` the
-disparity of the ``k`` rows that gain most and ``N(k)`` that of surrogates, the group is as
-large as ``k D(k)`` exceeds the most that any group of up to ``k`` rows loses at chance, ``j N(j)``,
-by as much as anywhere, up to one standard error. Components are learned from these rows, and so on
-until the rows stay.
+The size with most evidence may be that of two groups: such a mix loses more in total than either.
+So what is peeled off is grown from the groups that stand out, with their directions held. With
+``D(k)`` the disparity of the ``k`` rows that gain most and ``N(k)`` that of surrogates, the group
+is as large as ``k D(k)`` exceeds the most that any group of up to ``k`` rows loses at chance,
+``j N(j)``, by as much as anywhere, up to one standard error. Components are learned from these
+rows, and so on until the rows stay.
 
-Cores of many sizes grow to few groups. Mixes are told by what their own components leave of them:
-taken is the group that its own keep the largest share of, if it has half of the evidence of any (a
-mix of two has hardly more than both, so one of them has as much; a few odd rows have not). If that
-is a mix nevertheless, its own components leave out a part of it. So it is searched for a half that
-they leave out, rows go to the half whose components keep more of them, and both are cores as well:
-one is taken where together they have more evidence than the whole.
+Of the groups that cores of many sizes grow to, the one is taken that its own components keep the
+largest share of, if it has half of the evidence of any: a mix of two has hardly more than both, a
+few odd rows have not. If that is a mix nevertheless, its own components leave out a part of it: it
+is searched for a half that they leave out, rows go to the half whose components keep more of them,
+and one of both is taken where together they have more evidence than the whole.
 """
 
 from __future__ import annotations
@@ -39,9 +35,9 @@ from sklearn.base import clone
 
 from leftout.checks import check_choice, check_count
 from leftout.errors import InputError
-from leftout.evidence.null_test import SURROGATE_KINDS
-from leftout.evidence.refit import SearchTask, Sizes, disparities_at, fewer, search_sizes
+from leftout.evidence.refit import SearchTask, Sizes, fewer, search_sizes
 from leftout.evidence.sequential import draw_until, most_tables, should_stop
+from leftout.evidence.surrogates import SURROGATES
 from leftout.files import Serializable
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.sizes import check_size, check_sizes, fewest
@@ -184,7 +180,7 @@ def how_many(
     """
     check_count("most", most)
     check_count("n_surrogates", n_surrogates)
-    check_choice("kind", kind, SURROGATE_KINDS)
+    check_choice("kind", kind, SURROGATES)
     if not can_tell(n_surrogates):
         raise InputError(
             f"n_surrogates={n_surrogates} surrogates cannot tell anything at the level of "
@@ -256,7 +252,7 @@ def count_groups(
         for size in before:
             (group,) = other.groups(few, [size])
             other.peel(group.labels)
-        return disparities_at(solver, other.problem, sizes, rng)
+        return np.array([group.disparity for group in other.groups(solver, sizes)])
 
     while len(looked) < most and all(each.counts for each in looked):
         sizes = grid[grid <= int(table.left.sum()) // 2]

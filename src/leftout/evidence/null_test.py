@@ -18,18 +18,16 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import clone
 
-from leftout.checks import check_choice
 from leftout.evidence.decomposition import LossParts
 from leftout.evidence.refit import SearchTask, search_groups
 from leftout.evidence.sequential import FIRST_TABLES, draw_until, most_tables, should_stop
-from leftout.evidence.surrogates import SURROGATES, Surrogate, correlations
+from leftout.evidence.surrogates import Surrogate, correlations
 from leftout.files import Serializable
 from leftout.groups.problem_setup import SearchProblem
 from leftout.linalg.losses import Array, basis_loss_by_feature, own_components
 from leftout.linalg.significance import LEVEL, p_value
 from leftout.running import Steps, one_thread
 
-SURROGATE_KINDS = tuple(SURROGATES)
 # Values further out than these shares of a column are winsorised for a second test, where a column
 # has so many values.
 _TAIL, _TAIL_VALUES = 0.02, 20
@@ -96,14 +94,6 @@ class NullDistribution(Serializable):
         return abs(self.ranks_miss) > _HEAVY
 
 
-def check_kinds(kinds: str | Sequence[str]) -> list[str]:
-    """The kinds of surrogates asked for, each once."""
-    asked = [kinds] if isinstance(kinds, str) else list(dict.fromkeys(kinds))
-    for kind in asked:
-        check_choice("kinds", kind, SURROGATE_KINDS)
-    return asked
-
-
 class NullDiagnostics(NamedTuple):
     """What the first few tables are also asked."""
 
@@ -131,14 +121,14 @@ class NullComparison(NamedTuple):
     def parts(
         self, disparity: float, split: Array | None, names: Sequence[str]
     ) -> LossParts | None:
-        """A disparity in three parts; None without surrogates of both kinds.
+        """A disparity in three parts; None without surrogates.
 
         ``disparity`` is what a search alike finds in the table; ``split`` is that of the group that
         is reported, in whose proportions it is split.
         """
-        if set(self.chance) != set(SURROGATE_KINDS):
+        if not self.chance:
             return None
-        gaussian, copula = (self.chance[kind] for kind in ("gaussian", "copula"))
+        gaussian, copula = self.chance["gaussian"], self.chance["copula"]
         return LossParts.of(
             (disparity, _mean_split([split], disparity)),
             (gaussian.mean, gaussian.by_feature),
@@ -157,7 +147,7 @@ class NullTest:
     sizes: list[int]
 
     def run(
-        self, asked: int, kinds: Sequence[str], rngs: Sequence[np.random.Generator], steps: Steps
+        self, asked: int, rngs: Sequence[np.random.Generator], steps: Steps
     ) -> tuple[SearchOutcome, list[NullComparison]]:
         """What is found in the table itself, and each group beside its surrogates.
 
@@ -165,31 +155,24 @@ class NullTest:
         """
         of_table, of_copula, of_gaussian, again = rngs
         table = self.search_table(of_table, steps)
-        by_kind: dict[str, list[NullDistribution]] = {}
+        if not asked:
+            return table, [NullComparison({}, None, None, None) for _ in self.sizes]
+        copula = self.compare("copula", table, asked, of_copula, steps)
+        beyond = np.array([each.p_value <= LEVEL for each in copula])
+        heavy = beyond & [each.heavy for each in copula]
         winsorized: list[float | None] = [None] * len(self.sizes)
-        beyond = np.zeros(len(self.sizes), dtype=bool)
-        if asked and "copula" in kinds:
-            copula = by_kind["copula"] = self.compare("copula", table, asked, of_copula, steps)
-            beyond = np.array([each.p_value <= LEVEL for each in copula])
-            heavy = beyond & [each.heavy for each in copula]
-            if heavy.any():
-                p_values = self._winsorized(asked, heavy, again, steps)
-                winsorized = [
-                    p if tails else None for p, tails in zip(p_values, heavy, strict=True)
-                ]
-                beyond &= ~heavy | (np.array(p_values) <= LEVEL)
-        if asked and "gaussian" in kinds:
-            few = min(asked, FIRST_TABLES) * beyond
-            by_kind["gaussian"] = self.compare("gaussian", table, asked, of_gaussian, steps, few)
-        compared = []
-        for group, decided in enumerate(beyond):
-            each = {kind: of_groups[group] for kind, of_groups in by_kind.items()}
-            p_copula, p_gaussian = (
-                each[kind].p_value if kind in each else None for kind in ("copula", "gaussian")
+        if heavy.any():
+            p_values = self._winsorized(asked, heavy, again, steps)
+            winsorized = [p if tails else None for p, tails in zip(p_values, heavy, strict=True)]
+            beyond &= ~heavy | (np.array(p_values) <= LEVEL)
+        few = min(asked, FIRST_TABLES) * beyond
+        gaussian = self.compare("gaussian", table, asked, of_gaussian, steps, few)
+        return table, [
+            NullComparison(
+                {"copula": c, "gaussian": g}, c.p_value, None if decided else g.p_value, w
             )
-            told = None if decided else p_gaussian
-            compared.append(NullComparison(each, p_copula, told, winsorized[group]))
-        return table, compared
+            for c, g, decided, w in zip(copula, gaussian, beyond, winsorized, strict=True)
+        ]
 
     def search_table(self, rng: np.random.Generator, steps: Steps) -> SearchOutcome:
         """The table itself, searched as its surrogates are."""

@@ -166,15 +166,6 @@ def search_sizes(
             yield solver.maximise(replace(problem, group_size=int(size)), means)
 
 
-def disparities_at(
-    solver: Solver, problem: Problem, sizes: Sizes, rng: np.random.Generator
-) -> Array:
-    """Best disparity that the solver finds at each size."""
-    found = search_sizes(solver, problem, sizes, SolverContext(rng=rng))
-    values = [problem.losses(result.labels, result.own)[0] for result in found]
-    return np.array([group - rest for rest, group in values])
-
-
 def search_groups(
     solver: Solver, problem: Problem, sizes: Sequence[int], rng: np.random.Generator
 ) -> Partition:

@@ -76,8 +76,6 @@ class Stability(Serializable):
         from solvers with epochs (greedy).
     jaccard_mean, jaccard_low, jaccard_high : float
         Mean and range of ``jaccard_matrix`` over pairs of runs.
-    consensus : array of shape (m,)
-        Share of the runs that leave a row out.
     """
 
     also = (
@@ -116,10 +114,6 @@ class Stability(Serializable):
     @property
     def jaccard_high(self) -> float:
         return float(self._pairs.max())
-
-    @property
-    def consensus(self) -> Array:
-        return self.labels.mean(axis=0)
 
     @cached_property
     def distinct_groups(self) -> list[DistinctGroup]:
@@ -329,12 +323,6 @@ class Membership(Serializable):
         """Of each row: member, borderline, or rest."""
         inside = np.where(self.members, "member", "borderline")
         return np.where(self.group, inside, "rest")
-
-    @property
-    def told_short(self) -> str:
-        """How many rows searches on parts of the table find again."""
-        back = "comes" if self.n_members == 1 else "come"
-        return f"{counted(self.n_members, 'row')} nearly always {back} back."
 
     @property
     def told(self) -> str:

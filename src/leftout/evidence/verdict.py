@@ -111,7 +111,7 @@ class Trust(Serializable):
         What the same search finds in surrogates, by their kind.
     parts : LossParts or None
         Why the group loses: what covariance alone explains, what rare values add, what is left.
-        None without surrogates of both kinds.
+        None without surrogates.
     verdict : {"A", "B", "C", "D"} or None
         What explains the loss (:func:`verdict`); None where that was not tested.
     p_value : float or None
@@ -295,20 +295,16 @@ class Trust(Serializable):
 
     def summary(self) -> str:
         """The evidence in plain words, a line for each question."""
-        group = self.partition.left_out_
+        group, name = self.partition.left_out_, self.verdict_name or "not tested"
         lines = [
             f"Group: {self.told_size}. {group.told_fact} {group.told}",
-            f"Verdict: {_capital(self.verdict_name or 'not tested')}. {self.verdict_says}",
+            f"Verdict: {name[0].upper()}{name[1:]}. {self.verdict_says}",
             f"Surrogates: {self.told_chance}",
             f"Other rows: {self.told_returns}",
         ]
         if self.stability is not None:
             lines.append(f"Other starts: {self.stability.told} {self.stability.told_several}")
         return "\n".join(lines + self.notes)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def doubts(chance: dict[str, NullDistribution], n_components: int) -> list[str]:
