@@ -18,12 +18,11 @@ from leftout.auditing.group_result import GroupResult
 from leftout.auditing.readings import OneReading, Readings
 from leftout.auditing.result import Audit
 from leftout.data.conditions import Condition
-from leftout.data.encoding import ColumnEncoding, MissingIndicator
+from leftout.data.encoding import MissingIndicator
 from leftout.data.preparation import PreparedTable
-from leftout.data.profiling.column_types import ColumnType
+from leftout.data.profiling.column_types import ColumnFacts
 from leftout.data.profiling.relations import Relation
 from leftout.data.profiling.sentinels import Suspect
-from leftout.data.schema_inference import ColumnFacts
 from leftout.data.sources import File
 from leftout.downstream.outcomes import FAIR_PCA, MINIMAX_PCA, VARIANTS
 from leftout.downstream.prediction import ComparedPrediction as Predicted
@@ -456,45 +455,37 @@ def three_groups():
 
 
 def columns():
+    """Searched columns as an encoder has them; one has another name in the table."""
     how = "a column each; missing: the average of all, and 'income and town are missing' says so"
     towns = ("town = Beeley", "town = Corby")
     return [
-        ColumnEncoding("age", "number", "18 to 90", 0, ("age",)),
-        ColumnEncoding(
-            "income", "code", "from 1 to 9", 1_304, ("income", "income and town are missing")
+        ColumnFacts(
+            "age", "age", "searched", "number", "73 whole numbers", True, "--drop age", "18 to 90",
+            ("age",), 0, "in years, at the last birthday", read_as="number",
         ),
-        ColumnEncoding("town", "category", how, 12, towns),
-        ColumnEncoding("nr", "identifier", "counts", 0),
-        ColumnEncoding("note", "free text", "words", 5),
+        ColumnFacts(
+            "inc", "income", "searched", "code", "9 whole numbers", False, "--categorical income",
+            "from 1 to 9", ("income", "income and town are missing"), 1_304, read_as="number",
+        ),
+        ColumnFacts(
+            "town", "town", "searched", "category", "2 values in 9,998 rows", True, "--drop town",
+            how, towns, 12, read_as="category",
+        ),
+        ColumnFacts(
+            "nr", "nr", "left out", "identifier", "counts the rows", True, "--numeric nr",
+        ),
+        ColumnFacts(
+            "note", "note", "left out", "free text", "8,011 values", False, "--categorical note",
+            missing=5,
+        ),
     ]  # fmt: skip
 
 
-def kinds():
-    return [
-        ColumnType("age", "number", "73 whole numbers", "number", True, "--drop age"),
-        ColumnType("income", "code", "9 whole numbers", "number", False, "--categorical income"),
-        ColumnType("town", "category", "2 values in 9,998 rows", "category", True, "--drop town"),
-        ColumnType("nr", "identifier", "counts the rows", "nothing", True, "--numeric nr"),
-        ColumnType("note", "free text", "8,011 values", "nothing", False, "--categorical note"),
-    ]
-
-
 def facts():
-    """Every column in a line; one has another name in the table, one is a copy."""
-    searched = {"age": "in years, at the last birthday"}
-    lines = []
-    for line, kind in zip(columns(), kinds(), strict=True):
-        lines.append(
-            ColumnFacts(
-                name="inc" if line.column == "income" else line.column, label=line.column,
-                role="searched" if line.features else "left out", kind=line.kind, why=kind.why,
-                sure=kind.sure, overrule=kind.overrule, how=line.how * bool(line.features),
-                features=line.features, missing=line.missing, note=searched.get(line.column, ""),
-            )
-        )  # fmt: skip
+    """Every column in a line; one is a copy."""
     plain = {"sure": True, "features": (), "note": "", "missing": 0}
     return [
-        *lines,
+        *columns(),
         ColumnFacts(
             name="years", label="years", role="left out", kind="number", why="73 values",
             overrule="--categorical years", how="a copy of age", **plain,
@@ -529,8 +520,7 @@ def encoder(**changed):
     settled = {
         "get_feature_names_out": lambda: np.array(FEATURES, dtype=object),
         "features_": FEATURES,
-        "encoding_": columns(),
-        "kinds_": kinds(),
+        "columns_": columns(),
         "missing_indicators_": [MissingIndicator((1, 2), FEATURES[2], 0.37)],
         "indicator_places_": [2],
         "encoding": "target",
@@ -896,7 +886,7 @@ def bare():
         intake=intake(
             source=None, file=None, rows=np.arange(REST + GROUP), n_rows=REST + GROUP, dropped={},
             facts=facts()[:1], leaks=[], copies=[], proxies=[], suspects=[],
-            encoder=encoder(encoding="free", kinds_=kinds()[:1], missing_indicators_=[],
+            encoder=encoder(encoding="free", columns_=columns()[:1], missing_indicators_=[],
                             indicator_places_=[]),
         ),
         other_reading=None,

@@ -16,7 +16,7 @@ import paper_data
 from leftout.data.cleaning import clean_all
 from leftout.data.columns import Column, columns_of
 from leftout.data.profiling.codes import name_says, von_neumann_ratio
-from leftout.data.profiling.column_types import COLUMN_KINDS, ColumnType, infer_column_types
+from leftout.data.profiling.column_types import COLUMN_KINDS, infer_column_types
 from leftout.data.sources import read_table
 from leftout.datasets import load_demo
 from leftout.errors import InputError
@@ -31,6 +31,10 @@ def kinds(table, **options):
 
 def one(values, name="x", **others):
     return kinds(pd.DataFrame({name: values, **others}))[0]
+
+
+def judged(found):
+    return found.kind, found.why, found.read_as, found.sure, found.overrule
 
 
 def loaded(name):
@@ -48,7 +52,7 @@ def labelled(name):
     found = kinds(loaded(name))
     for line in (line for line in LABELLED if line["table"] == name):
         pattern = line["column"] if "[" in line["column"] else re.escape(line["column"])
-        yield line, [kind for kind in found if re.fullmatch(pattern, kind.column)]
+        yield line, [kind for kind in found if re.fullmatch(pattern, kind.label)]
 
 
 # Of the six tables, one column is not what the list says: nothing tells that `prop` is a code.
@@ -77,8 +81,8 @@ def test_the_list_is_long_enough():
 
 def test_course_is_told_in_numbers():
     found = next(f for line, (f, *_) in labelled("students_dropout") if line["column"] == "Course")
-    assert found == ColumnType(
-        "Course", "code",
+    assert judged(found) == (
+        "code",
         "17 whole numbers, from 33 to 9,991; gaps between them; a name that codes have; other "
         "columns jump between neighbours",
         "number", False, "categorical=['Course']",
@@ -120,7 +124,7 @@ CASES = [
 
 @pytest.mark.parametrize("values, kind, why, read_as, sure, overrule", CASES)
 def test_kinds_in_words(values, kind, why, read_as, sure, overrule):
-    assert one(values) == ColumnType("x", kind, why, read_as, sure, overrule)
+    assert judged(one(values)) == (kind, why, read_as, sure, overrule)
 
 
 def test_years_that_follow_each_other_count_no_rows():
@@ -149,7 +153,7 @@ def test_declared_kinds_hold():
     assert infer_column_types(columns)[0].overrule == "categorical=['a b']"
     assert infer_column_types(columns)[2].why == "4 values, declared"
     said = infer_column_types(columns, {"a b": "code", "d": "number"})
-    assert said[0] == ColumnType("a b", "code", "declared: code", "category", True, "")
+    assert judged(said[0]) == ("code", "declared: code", "category", True, "")
     assert [kind.read_as for kind in said] == ["category", "category", "number"]
     with pytest.raises(InputError, match="'numbr' is not known.*Did you mean 'number'"):
         infer_column_types(columns, {"d": "numbr"})
@@ -264,7 +268,7 @@ def tables(draw):
 def test_any_table_is_judged_and_row_order_does_not_matter(table, random):
     columns = clean_all(columns_of(table))
     found = infer_column_types(columns)
-    assert [kind.column for kind in found] == [column.name for column in columns]
+    assert [kind.label for kind in found] == [column.name for column in columns]
     for kind in found:
         assert kind.kind in COLUMN_KINDS and kind.why
         assert kind.read_as in ("number", "category", "date", "nothing")

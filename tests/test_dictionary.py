@@ -16,7 +16,7 @@ from leftout.data.cleaning import clean
 from leftout.data.columns import column_of, columns_of
 from leftout.data.conditions import Condition
 from leftout.data.dictionary import Dictionary
-from leftout.data.encoding import ColumnEncoding
+from leftout.data.encoding import encode_column
 from leftout.data.profiling.column_types import infer_column_types
 from leftout.data.roles import as_numbers
 from leftout.errors import InputError
@@ -235,7 +235,7 @@ def test_twice_is_once_and_raw_is_clean(cells, values, kind):
         assert np.array_equal(column.values, learned.values)
         assert (column.levels is None) == (learned.levels is None)
         assert column.levels is None or np.array_equal(column.levels, learned.levels)
-    plan = ColumnEncoding.of(learned, infer_column_types([learned])[0])
+    plan = encode_column(learned, infer_column_types([learned])[0])
     if plan.becomes is not None:
         again, once = plan.becomes.read(dictionary.apply(raw)), plan.becomes.read(learned)
         assert np.array_equal(again.values, once.values)
@@ -285,11 +285,11 @@ def test_two_numbers_keep_their_levels():
 def test_new_rows_may_hold_further_values():
     dictionary = Dictionary.of({"a": {"values": {1: "yes", 0: "no"}}})
     learned = dictionary.apply(column_of([0.0, 1.0, 1.0], "a"))
-    plan = ColumnEncoding.of(learned, infer_column_types([learned])[0])
+    plan = encode_column(learned, infer_column_types([learned])[0])
     assert plan.how == "no is 0, yes is 1"
     new = dictionary.apply(column_of([1.0, 0.0, 2.0, 1.0], "a"))
     assert plan.becomes.read(new).values[:, 0].tolist() == [1.0, 0.0, 1.0, 1.0]
-    plan = ColumnEncoding.of(new, infer_column_types([new])[0])
+    plan = encode_column(new, infer_column_types([new])[0])
     two = plan.becomes.read(dictionary.apply(column_of([1.0, 0.0], "a"))).values
     assert np.array_equal(two, plan.becomes.read(new).values[:2])
 

@@ -127,7 +127,7 @@ def test_notes_and_encodings_say_what_was_done(found, data, raw):
         "gaps": [1.5, None, 2.5, 4.0] * 5,
     })  # fmt: skip
     encoder = TableEncoder().fit(small)
-    assert {line.column: (line.how, line.missing) for line in encoder.encoding_} == {
+    assert {line.label: (line.how, line.missing) for line in encoder.columns_} == {
         "age": ("18 to 90, scaled", 0),
         "owner": ("no is 0, yes is 1", 0),
         "gaps": ("1.5 to 4, scaled; missing: median, and a missing indicator", 5),

@@ -312,7 +312,7 @@ CASES = [
     ("T001", YES, "less than half is shared", read_otherwise(0.4999)),
     ("T001", NO, "half is shared", read_otherwise(0.5)),
     ("T001", NOT_RUN, "not searched", {"other_reading": None}),
-    ("T001", NOT_APPLICABLE, "no codes", encoded(kinds_=known.kinds()[2:])),
+    ("T001", NOT_APPLICABLE, "no codes", encoded(columns_=known.columns()[2:])),
     ("T002", YES, "one leak", {}),
     ("T002", NO, "no leak", taken(leaks=[])),
     ("T002", NOT_APPLICABLE, "no target", taken(target=None, leaks=[])),

@@ -55,7 +55,7 @@ def test_naming_a_target_changes_neither_encoding_nor_group(name):
     labels = [search.fit(one.X).labels_.copy() for one in (with_target, without)]
     np.testing.assert_array_equal(*labels)
     # but where it is asked for, the target is part of it
-    if any(kind.kind == "category" for kind in with_target.encoder.kinds_):
+    if any(kind.kind == "category" for kind in with_target.encoder.columns_):
         inside = taken(table, target=target, sample=1500, encoding="target")
         assert inside.X.shape != without.X.shape
 
@@ -234,7 +234,7 @@ def test_a_target_has_no_say_in_what_its_neighbours_are():
     ]
     for other in named[1:]:
         np.testing.assert_array_equal(other.X, named[0].X)
-        assert other.encoder.encoding_ == named[0].encoder.encoding_
+        assert other.encoder.columns_ == named[0].encoder.columns_
     seen = taken(table)  # searched, it shows them, and that is as it should be
     assert seen.X.shape[1] == named[0].X.shape[1] + 1 + 6
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from leftout.data.cleaning import clean
 from leftout.data.columns import column_of, columns_of
-from leftout.data.encoding import ColumnEncoding
+from leftout.data.encoding import encode_column
 from leftout.data.missing import Missing
 from leftout.data.profiling.column_types import infer_column_types
 from leftout.errors import InputError
@@ -94,7 +94,7 @@ def test_numbers_as_text(cells, value, left):
     expected = [np.nan if cell is None else cell for cell in left]
     assert np.array_equal(column.values, expected, equal_nan=True)
     # new rows are read like those that a plan was made of
-    plan = ColumnEncoding.of(column, infer_column_types([column])[0])
+    plan = encode_column(column, infer_column_types([column])[0])
     again, once = plan.becomes.read(missing.apply(raw)), plan.becomes.read(column)
     assert np.array_equal(again.values, once.values)
     assert np.array_equal(again.missing, once.missing)
@@ -144,7 +144,7 @@ def test_dates_keep_being_read_as_they_were():
     assert column.dates and column.missing.tolist() == [False, False, True]
     # new rows of which nothing tells that: they stay text, for the plan to read
     learned = clean(column_of(pd.Series(["13/04/2020", "05/06/2020", "01/01/1900"]), "a"))
-    plan = ColumnEncoding.of(learned, infer_column_types([learned])[0])
+    plan = encode_column(learned, infer_column_types([learned])[0])
     new = column_of(pd.Series(["05/06/2020", "01/01/1900"]), "a")
     column = Missing.of("1900-01-01", ["a"]).apply(new)
     assert column.categories == ("05/06/2020",)
@@ -269,7 +269,7 @@ def test_new_rows_are_encoded_like_the_same_rows(cells):
     for raw in (pd.Series(cells), pd.Series([f" {shortest(cell)}" for cell in cells])):
         column = column_of(raw, "a")
         learned = clean(missing.apply(column))
-        plan = ColumnEncoding.of(learned, infer_column_types([learned])[0])
+        plan = encode_column(learned, infer_column_types([learned])[0])
         if plan.becomes is not None:
             again, once = plan.becomes.read(missing.apply(column)), plan.becomes.read(learned)
             assert np.array_equal(again.values, once.values)

@@ -62,7 +62,7 @@ def test_gaps_of_words_and_numbers_are_one():
         "own is missing",
     ]  # fmt: skip
     assert encoder.sources_ == ["age", "age", "town", "town", "town", "own", "own"]
-    told = {line.column: line for line in encoder.encoding_}
+    told = {line.label: line for line in encoder.columns_}
     assert told["town"].how.endswith("'age and 2 others are missing' says so")
     assert told["always"].features == () and "always" not in encoder.dropped_
     np.testing.assert_array_equal(encoder.transform(table), X)

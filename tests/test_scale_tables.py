@@ -82,7 +82,7 @@ def in_memory(table, folder, **options):
 def assert_same(prepared, chunks, taken):
     """The same encoder, kinds, facts and relations, and the same numbers."""
     planned, decided = prepared
-    assert [asdict(k) for k in decided.encoder.kinds_] == [asdict(k) for k in taken.encoder.kinds_]
+    assert decided.encoder.columns_ == taken.encoder.columns_
     assert [asdict(f) for f in decided.facts] == [asdict(f) for f in taken.facts]
     assert decided.dropped == taken.dropped
     assert decided.suspects == taken.suspects
@@ -216,7 +216,7 @@ def test_all_rows_give_ranges_counts_and_gaps(small_sample, tmp_path):
     table.loc[away[6], "same"], table.loc[away[7], "none"] = "y", 3.0
     chunks = listed(write(table, tmp_path, [900], 250))
     _, found = prepare_chunks(chunks, Local().fold)
-    x, town, rows, written, same, none = found.encoder.encoding_
+    x, town, rows, written, same, none = found.encoder.columns_
     assert same.how == "the same in every row that was sampled"
     assert none.how == "empty in every row that was sampled" and none.missing == m - 1
     assert (x.becomes.low, x.becomes.high, x.missing) == (-50.0, 70.0, 1)

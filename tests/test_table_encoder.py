@@ -58,7 +58,7 @@ def test_every_column_becomes_what_it_should(people):
         "age", "income", "income is missing", "price", "joined", "town = north", "town = south",
         "town = west", "town is missing", "owner", "sex = m", "code = 1", "code = 2", "code = 3",
     ]  # fmt: skip
-    kinds = {line.column: line.kind for line in encoder.encoding_}
+    kinds = {line.label: line.kind for line in encoder.columns_}
     assert {name: kinds[name] for name in encoder.dropped_} == {
         "id": "identifier", "same": "constant", "nothing": "constant", "name": "free text",
     }  # fmt: skip
@@ -89,7 +89,7 @@ def test_every_column_becomes_what_it_should(people):
     np.testing.assert_allclose(towns[gaps], np.tile(towns[~gaps].mean(axis=0), (gaps.sum(), 1)))
     assert kinds["joined"] == "date" and kinds["price"] == "number" and kinds["town"] == "category"
     assert kinds["owner"] == kinds["sex"] == "yes/no" and kinds["code"] == "code"
-    how = {line.column: line.how for line in encoder.encoding_}
+    how = {line.label: line.how for line in encoder.columns_}
     assert "with commas for thousands" in how["price"] and "year-month-day" in how["joined"]
     assert "median, and a missing indicator" in how["income"]
     assert "the average of all, and a missing indicator" in how["town"]
@@ -115,7 +115,7 @@ def test_categories_become_the_targets_mean(people, smooth):
         spread = expected.max() - expected.min()
         np.testing.assert_allclose(X[name], (expected - expected.min()) / spread, atol=1e-12)
     assert encoder.target_encoded_ == ["town", "code"] and "sex = m" in X
-    how = {line.column: line.how for line in encoder.encoding_}
+    how = {line.label: line.how for line in encoder.columns_}
     assert "mean of target = yes" in how["town"]
 
 
@@ -269,13 +269,13 @@ def test_what_somebody_calls_a_category_is_one(people):
         "c": [1, 2, 3] * 9,
         "d": pd.to_datetime(["2020-01-01", "2021-01-01", "2022-01-01"] * 9),
     })  # fmt: skip
-    kinds = [line.kind for line in TableEncoder().fit(digits).encoding_]
+    kinds = [line.kind for line in TableEncoder().fit(digits).columns_]
     assert kinds == ["number", "code", "number", "date"]
-    kinds = [line.kind for line in TableEncoder(list("abcd")).fit(digits).encoding_]
+    kinds = [line.kind for line in TableEncoder(list("abcd")).fit(digits).columns_]
     assert kinds == ["code"] * 3 + ["category"]
     long = "n" * 300
     named = TableEncoder([long]).fit(digits.rename(columns={"a": long}))
-    assert named.encoding_[0].kind == "code"
+    assert named.columns_[0].kind == "code"
 
 
 def test_words_that_end_in_id_are_no_identifiers():
@@ -296,13 +296,13 @@ def test_masked_and_arrow_cells_are_missing():
     masked = np.ma.array(np.arange(24.0).reshape(8, 3) % 5, mask=False)
     masked[0, 1] = np.ma.masked
     encoder = TableEncoder().fit(masked)
-    assert [line.missing for line in encoder.encoding_] == [0, 1, 0]
+    assert [line.missing for line in encoder.columns_] == [0, 1, 0]
     table = dict({
         "decimal": pa.array([Decimal("1.5"), None, Decimal("3")], pa.decimal128(5, 2)),
         "day": pa.array([date(2020, 1, 1), None, date(2021, 1, 1)]),
     })  # fmt: skip
     table = pa.table(table).to_pandas(types_mapper=pd.ArrowDtype)
-    assert [line.missing for line in TableEncoder().fit(table).encoding_] == [1, 1]
+    assert [line.missing for line in TableEncoder().fit(table).columns_] == [1, 1]
 
 
 def test_marks_for_missing_cells():
@@ -373,7 +373,7 @@ def test_of_many_values_the_rare_ones_share_a_column():
     common = sorted(table["word"].value_counts().index[:5])
     assert list(X.columns) == [f"word = {word}" for word in common] + ["word = (other)"]
     np.testing.assert_array_equal((X > 0).sum(axis=1), 1)
-    assert "of the 5 most frequent, one for the others" in encoder.encoding_[0].how
+    assert "of the 5 most frequent, one for the others" in encoder.columns_[0].how
 
 
 # What cells people's tables hold. A column draws from one of these, now and then from two.
@@ -454,7 +454,7 @@ def test_any_table_is_encoded_or_refused(drawn):
         return
     assert X.shape == (len(table), len(encoder.get_feature_names_out()))
     assert np.isfinite(X).all() and X.min() >= 0.0 and X.max() <= 1.0
-    assert len(encoder.encoding_) == table.shape[1] and len(encoder.sources_) == X.shape[1]
+    assert len(encoder.columns_) == table.shape[1] and len(encoder.sources_) == X.shape[1]
     np.testing.assert_array_equal(encoder.transform(table), X)
 
 
@@ -472,9 +472,9 @@ def test_categories_with_an_order_keep_it():
         found = encoder.fit_transform(frame)
         assert encoder.get_feature_names_out().tolist() == ["s", "s is missing", "x"]
         np.testing.assert_allclose(found[:, 0], expected)
-        told = encoder.encoding_[0]
+        told = encoder.columns_[0]
         assert told.kind == "category"
-        assert encoder.kinds_[0].why == "4 values, declared, in order"
+        assert encoder.columns_[0].why == "4 values, declared, in order"
         assert told.how.startswith("small to huge in 3 equal steps; missing: median")
         np.testing.assert_allclose(encoder.transform(frame[4:6])[:, 0], [1 / 3, 1 / 3])
     loose = pd.DataFrame({"s": pd.Categorical(cells, sizes), "x": other})

@@ -203,7 +203,7 @@ def test_medians_of_skewed_columns_and_ends_of_long_ones():
             "x": np.linspace(1 / 3e10, 2 / 3, 50), "n": np.arange(50) * 30 + 1400,
         })
     )  # fmt: skip
-    assert [line.how for line in encoder.encoding_] == [
+    assert [line.how for line in encoder.columns_] == [
         "2009-02-06 to 2009-04-19, scaled", "0 to 0.667, scaled", "1400 to 2870, scaled",
     ]  # fmt: skip
 

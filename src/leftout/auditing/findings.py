@@ -25,7 +25,7 @@ from leftout.auditing.group_result import (
 )
 from leftout.auditing.result import Audit
 from leftout.data.encoding import LARGE_INDICATORS
-from leftout.data.schema_inference import ColumnFacts
+from leftout.data.profiling.column_types import ColumnFacts
 from leftout.errors import parameter_label
 from leftout.evidence.refit import SAME_GROUP
 from leftout.evidence.stability import FEWEST_RUNS
@@ -399,7 +399,7 @@ def _codes(audit: Audit) -> Answered:
         return NOT_APPLICABLE, _FEATURES_GIVEN
     if not intake.codes:
         return NOT_APPLICABLE, "No column read as numbers looks like codes."
-    columns = [kind.column for kind in intake.codes]
+    columns = [kind.label for kind in intake.codes]
     numbers = (
         f"Read as numbers, though they look like codes: {leading(list(map(as_name, columns)))}."
     )

@@ -257,7 +257,7 @@ _SCALED = {
 def _assumed(intake: PreparedTable) -> str:
     """How columns became what the PCA sees."""
     told = _SCALED[intake.encoder.scaling]
-    if any(kind.read_as == "category" for kind in intake.encoder.kinds_):
+    if any(kind.read_as == "category" for kind in intake.encoder.columns_):
         encoded = intake.encoder.encoding == "target"
         told += f", categories as {'the mean of the target' if encoded else 'indicators'}"
     return told

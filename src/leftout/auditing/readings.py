@@ -95,7 +95,7 @@ def find_blanks(found: MaxDisparityPartition, intake: PreparedTable) -> Blanks |
     encoder, left_out = intake.encoder, found.labels_ > 0
     gaps = {
         place: column.missing
-        for place, (column, plan) in enumerate(zip(intake.searched, encoder.encoding_, strict=True))
+        for place, (column, plan) in enumerate(zip(intake.searched, encoder.columns_, strict=True))
         if plan.becomes is not None and column.n_missing
     }
     if not gaps:

@@ -18,9 +18,9 @@ from leftout import __version__
 from leftout.auditing.given import Audited
 from leftout.auditing.group_result import Answer, Finding, GroupResult
 from leftout.auditing.readings import Blanks, OneReading, Readings
+from leftout.data.profiling.column_types import ColumnFacts
 from leftout.data.profiling.relations import Relation
 from leftout.data.profiling.sentinels import Suspect
-from leftout.data.schema_inference import ColumnFacts
 from leftout.data.sources import File
 from leftout.downstream.result import Harm
 from leftout.evidence.n_groups import HowMany

@@ -20,7 +20,7 @@ from leftout.auditing.group_result import Answer, Finding, GroupResult, check_fi
 from leftout.auditing.readings import Blanks, OneReading, Readings
 from leftout.auditing.record import AuditRecord, Chunks
 from leftout.data.preparation import PreparedTable
-from leftout.data.schema_inference import ColumnFacts
+from leftout.data.profiling.column_types import ColumnFacts
 from leftout.downstream.prediction import ComparedPrediction as ComparedPrediction
 from leftout.downstream.result import Harm
 from leftout.evidence.duplicate_rows import Repeats

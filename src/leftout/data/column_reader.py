@@ -19,7 +19,7 @@ from leftout.data.column_summary import ColumnSummary
 from leftout.data.columns import Column, of_numbers
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoding import as_read
-from leftout.data.profiling.column_types import ColumnType
+from leftout.data.profiling.column_types import ColumnFacts
 from leftout.data.roles import level_of, numbers_at
 
 # Rows that a schema is inferred from; of more, always the same ones.
@@ -143,7 +143,7 @@ def sampled(column: Column, places: NDArray[np.intp]) -> Column:
 def readers_of(
     raw: Sequence[str],
     columns: Sequence[Column],
-    kinds: Sequence[ColumnType],
+    kinds: Sequence[ColumnFacts],
     declared: ColumnDeclarations,
 ) -> tuple[ColumnReader, ...]:
     """Of columns with these names in the table, as an encoder reads them."""

@@ -11,7 +11,7 @@ from leftout.data.cleaning import clean_all
 from leftout.data.columns import Column, columns_of, found
 from leftout.data.dictionary import Dictionary
 from leftout.data.missing import Missing
-from leftout.data.profiling.column_types import ColumnType, infer_column_types
+from leftout.data.profiling.column_types import ColumnFacts, infer_column_types
 from leftout.errors import InputError
 from leftout.running import warn
 from leftout.settings import ENCODINGS, SCALINGS, Reading
@@ -81,7 +81,7 @@ class ColumnDeclarations:
 
     def columns_and_types(
         self, raw: Sequence[Column], aside: Set[str] = frozenset()
-    ) -> tuple[list[Column], list[ColumnType]]:
+    ) -> tuple[list[Column], list[ColumnFacts]]:
         """Raw columns as they were meant, called by their labels, and what each of them is.
 
         Those ``aside``, by their raw names, have no say in what the others are.
@@ -103,14 +103,17 @@ class ColumnDeclarations:
                     f"The column {column.name!r} is said to hold numbers, but none of its cells is "
                     f"one; it holds text such as {held}. Correct that, or its cells."
                 )
-        kinds: dict[str, ColumnType] = {}
+        kinds: dict[str, ColumnFacts] = {}
         for apart in (False, True):
             part = [m for c, m in zip(raw, meant, strict=True) if (c.name in aside) == apart]
             of_part = {c.name: said[c.name] for c in part if c.name in said}
-            kinds |= {kind.column: kind for kind in infer_column_types(part, of_part)}
+            kinds |= {kind.label: kind for kind in infer_column_types(part, of_part)}
         columns = self.dictionary.renamed(meant)
-        pairs = zip(meant, columns, strict=True)
-        return columns, [replace(kinds[m.name], column=column.name) for m, column in pairs]
+        names = zip(raw, meant, columns, strict=True)
+        return columns, [
+            replace(kinds[m.name], name=r.name, label=c.name, note=self.dictionary.note(r.name))
+            for r, m, c in names
+        ]
 
     def alike(self, raw: Sequence[Column]) -> list[Column]:
         """Raw columns of new rows, with the same values missing and the same labels."""

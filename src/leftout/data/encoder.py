@@ -1,6 +1,7 @@
 """Any table in, a matrix of numbers out: a scikit-learn transformer."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -31,16 +32,16 @@ from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoding import (
     LEVELS,
     CategoricalEncoding,
-    ColumnEncoding,
     Floats,
     MissingIndicator,
     NumericEncoding,
     as_read,
     coded,
+    encode_column,
     fit_indicators,
 )
 from leftout.data.frames import as_frame
-from leftout.data.profiling.column_types import ColumnType
+from leftout.data.profiling.column_types import ColumnFacts
 from leftout.data.roles import beside, called, numbers_at
 from leftout.errors import InputError
 from leftout.settings import ENCODINGS, SCALINGS
@@ -87,12 +88,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    encoding_ : list of ColumnEncoding
-        What each column is, and what became of it, in words and names.
+    columns_ : list of ColumnFacts
+        What each column was taken for, and why, and what became of it.
     dropped_ : dict
         Columns that were left out, each with why.
-    kinds_ : list of ColumnType
-        What each column was taken for, and why.
     missing_indicators_ : list of MissingIndicator
         The features that say where columns are missing, and what they consist of.
     indicator_places_ : list of int
@@ -174,12 +173,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         count as none, or as the target's overall mean. Missing cells of columns that had none are
         not indicated.
         """
-        check_is_fitted(self, "encoding_")
+        check_is_fitted(self, "columns_")
         return self._encode(self.declared_.alike(self._columns(X, reset=False)))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the features: a column's own, or with the value that it stands for."""
-        check_is_fitted(self, "encoding_")
+        check_is_fitted(self, "columns_")
         _check_feature_names_in(self, input_features, generate_names=False)
         return np.asarray(self.features_, dtype=np.object_)
 
@@ -226,7 +225,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.scaling == "minmax":
             return X
         first = 0
-        for plan in self.encoding_:
+        for plan in self.columns_:
             width = 0 if plan.becomes is None else len(plan.becomes.names(""))
             mine = slice(first, first + width)
             if isinstance(plan.becomes, CategoricalEncoding) and plan.becomes.indicators:
@@ -245,7 +244,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def learn(
         self,
         columns: list[Column],
-        kinds: list[ColumnType],
+        kinds: list[ColumnFacts],
         target: Column | None,
         summaries: Sequence[ColumnSummary] | None = None,
     ) -> None:
@@ -269,30 +268,33 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             and not column.ordered and len(coded(column)[0]) > 2
         }  # fmt: skip
         plans = [
-            ColumnEncoding.of(column, kind, summary, means=means.get(column.name), **how)
+            encode_column(column, kind, summary, means=means.get(column.name), **how)
             for column, kind, summary in zip(columns, kinds, summaries, strict=True)
         ]
         if all(plan.becomes is None for plan in plans):
             raise InputError(_nothing_left(plans))
         indicators = fit_indicators(plans, columns)
-        self.kinds_: list[ColumnType] = kinds
         self.missing_indicators_: list[MissingIndicator] = indicators
         self.dropped_: dict[str, str] = {
-            plan.column: plan.how for plan in plans if plan.becomes is None
+            plan.label: plan.how for plan in plans if plan.becomes is None
         }
         for indicator in indicators:
             for place in indicator.places:
-                plans[place] = plans[place].with_indicator(
-                    indicator.name, place == indicator.places[0]
+                plan, own = plans[place], place == indicator.places[0]
+                says = "a missing indicator" if own else f"{indicator.name!r} says so"
+                plans[place] = replace(
+                    plan,
+                    features=(*plan.features, *([indicator.name] if own else [])),
+                    how=f"{plan.how}, and {says}" if plan.features else plan.how,
                 )
-        self.encoding_: list[ColumnEncoding] = plans
+        self.columns_: list[ColumnFacts] = plans
         # an indicator is the last feature of the first of its columns
         ends = np.cumsum([len(line.features) for line in plans])
         self.indicator_places_: list[int] = [
             int(ends[indicator.places[0]]) - 1 for indicator in indicators
         ]
         self.features_: list[str] = unique([feature for line in plans for feature in line.features])
-        self.sources_: list[str] = [line.column for line in plans for _ in line.features]
+        self.sources_: list[str] = [line.label for line in plans for _ in line.features]
         by_means = [p for p in plans if p.becomes is not None and not p.becomes.has_indicator]
         self.target_encoded_: list[str] = [name for plan in by_means for name in plan.features]
 
@@ -326,7 +328,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         missing: dict[int, NDArray[np.bool_]] = {}
         indicators = {indicator.places[0]: indicator for indicator in self.missing_indicators_}
         later, at = [], 0
-        for place, plan in enumerate(self.encoding_):
+        for place, plan in enumerate(self.columns_):
             if plan.becomes is None:
                 continue
             read = plan.becomes.read(columns[place])
@@ -364,7 +366,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return columns
 
 
-def _nothing_left(lines: list[ColumnEncoding]) -> str:
-    why = "; ".join(f"{line.column!r} ({line.how})" for line in lines[:5])
+def _nothing_left(lines: list[ColumnFacts]) -> str:
+    why = "; ".join(f"{line.label!r} ({line.how})" for line in lines[:5])
     more = f"; and {len(lines) - 5} more" if len(lines) > 5 else ""
     return f"No column is left to project: {why}{more}. Pass columns in which rows differ."

@@ -14,7 +14,7 @@ become one; and an indicator varies no more than any of the columns that it spea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from leftout.data.cleaning import read_alike
 from leftout.data.column_summary import ColumnSummary, TargetSums
 from leftout.data.columns import Column
-from leftout.data.profiling.column_types import ColumnType
+from leftout.data.profiling.column_types import ColumnFacts
 from leftout.errors import InputError
 from leftout.text import counted, shortest
 
@@ -186,71 +186,38 @@ class CategoricalEncoding:
 Becomes = NumericEncoding | CategoricalEncoding
 
 
-@dataclass(frozen=True)
-class ColumnEncoding:
-    """What one column is, and what became of it.
+def encode_column(
+    column: Column,
+    kind: ColumnFacts,
+    summary: ColumnSummary | None = None,
+    *,
+    means: CategoricalEncoding | None = None,
+    target: str = "the target",
+    levels: int = LEVELS,
+) -> ColumnFacts:
+    """Learn from a cleaned column, read as its kind says, what it becomes.
 
-    Attributes
-    ----------
-    column : str
-    kind : str
-        What it is: one of :data:`leftout.data.profiling.column_types.COLUMN_KINDS`.
-    how : str
-        What became of it, in a few words.
-    missing : int
-        Rows without a value.
-    features : tuple of str
-        What it is called where it is numbers; empty if it was left out.
-    becomes : NumericEncoding, CategoricalEncoding or None
-        What makes the numbers; None where it is left out.
+    ``summary`` is of all rows, where the column is only a sample. ``means`` of a target may be
+    there, which categories become instead of indicators.
     """
-
-    column: str
-    kind: str
-    how: str
-    missing: int
-    features: tuple[str, ...] = ()
-    becomes: Becomes | None = field(default=None, repr=False, compare=False)
-
-    @classmethod
-    def of(
-        cls,
-        column: Column,
-        kind: ColumnType,
-        summary: ColumnSummary | None = None,
-        *,
-        means: CategoricalEncoding | None = None,
-        target: str = "the target",
-        levels: int = LEVELS,
-    ) -> ColumnEncoding:
-        """Learn from a cleaned column, read as its kind says.
-
-        ``summary`` is of all rows, where the column is only a sample. ``means`` of a target may be
-        there, which categories become instead of indicators.
-        """
-        name, column = column.name, as_read(column, kind)
-        if summary is None:
-            summary = ColumnSummary.of(column, column)
-        if kind.read_as == "nothing":
-            return cls(name, kind.kind, kind.why, summary.n_missing)
-        becomes: Becomes
-        if not column.words:
-            becomes = NumericEncoding.of(column, summary.low, summary.high)
-        elif means is not None:
-            becomes = means
-        else:
-            becomes = CategoricalEncoding.of(column, levels, summary.counts[column.present[0]])
-        how = _describe(column, summary, None if becomes.has_indicator else target, levels)
-        return cls(name, kind.kind, how, summary.n_missing, tuple(becomes.names(name)), becomes)
-
-    def with_indicator(self, name: str, own: bool) -> ColumnEncoding:
-        """The same with a missing indicator: its own feature, or that of a column before."""
-        says = "a missing indicator" if own else f"{name!r} says so"
-        how = f"{self.how}, and {says}" if self.features else self.how
-        return replace(self, features=(*self.features, *([name] if own else [])), how=how)
+    name, column = column.name, as_read(column, kind)
+    if summary is None:
+        summary = ColumnSummary.of(column, column)
+    if kind.read_as == "nothing":
+        return replace(kind, how=kind.why, missing=summary.n_missing)
+    becomes: Becomes
+    if not column.words:
+        becomes = NumericEncoding.of(column, summary.low, summary.high)
+    elif means is not None:
+        becomes = means
+    else:
+        becomes = CategoricalEncoding.of(column, levels, summary.counts[column.present[0]])
+    how = _describe(column, summary, None if becomes.has_indicator else target, levels)
+    features = tuple(becomes.names(name))
+    return replace(kind, how=how, features=features, missing=summary.n_missing, becomes=becomes)
 
 
-def as_read(column: Column, kind: ColumnType) -> Column:
+def as_read(column: Column, kind: ColumnFacts) -> Column:
     """The column as its kind says: numbers that are codes become categories."""
     if kind.read_as == "category" and column.categories is None and not column.dates:
         return column.as_categories()
@@ -326,7 +293,7 @@ class MissingIndicator(NamedTuple):
 
 
 def fit_indicators(
-    plans: Sequence[ColumnEncoding], columns: Sequence[Column]
+    plans: Sequence[ColumnFacts], columns: Sequence[Column]
 ) -> list[MissingIndicator]:
     """The missing indicators of columns as they are encoded.
 

@@ -161,7 +161,7 @@ def plain(name: str, cells: pd.Series) -> pd.Series:
     """
     if cells.dtype.kind == "m":
         return cells.dt.total_seconds()
-    kinds = _kinds(cells) - {float}  # which may be NaN
+    kinds = _kinds(cells.dropna())
     for kind in kinds:
         if issubclass(kind, _NESTED):
             what = "dicts" if issubclass(kind, dict) else "lists"

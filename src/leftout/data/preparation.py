@@ -15,7 +15,7 @@ from leftout.data.columns import Column, names_of
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoding import Floats
 from leftout.data.frames import as_frame, rows_of
-from leftout.data.profiling.column_types import ColumnType
+from leftout.data.profiling.column_types import ColumnFacts
 from leftout.data.roles import is_name, outcome_of
 from leftout.data.schema_inference import MOST_FEATURES, TableSchema, infer_schema
 from leftout.data.sources import File, Source
@@ -128,11 +128,11 @@ class PreparedTable(TableSchema):
         return [column for column in self.columns if column.name in self.sensitive]
 
     @property
-    def codes(self) -> list[ColumnType]:
+    def codes(self) -> list[ColumnFacts]:
         """Columns that look like codes, and that were read as numbers."""
         if self.features is not None:
             return []
-        return [k for k in self.encoder.kinds_ if k.kind == "code" and k.read_as == "number"]
+        return [k for k in self.encoder.columns_ if k.kind == "code" and k.read_as == "number"]
 
     def called(self, column: str) -> str:
         """What the table calls a column."""
@@ -148,18 +148,18 @@ class PreparedTable(TableSchema):
 
     def as_categories(self) -> Floats:
         """The same rows, with columns that look like codes read as categories."""
-        codes = {kind.column for kind in self.codes}
+        codes = {kind.label for kind in self.codes}
         kinds = [
-            replace(kind, read_as="category") if kind.column in codes else kind
-            for kind in self.encoder.kinds_
+            replace(kind, read_as="category") if kind.label in codes else kind
+            for kind in self.encoder.columns_
         ]
         return self._encoded(self.encoder.scaling, kinds)
 
     def scaled(self, scaling: str) -> Floats:
         """The same rows, with columns scaled otherwise."""
-        return self._encoded(scaling, self.encoder.kinds_)
+        return self._encoded(scaling, self.encoder.columns_)
 
-    def _encoded(self, scaling: str, kinds: list[ColumnType]) -> Floats:
+    def _encoded(self, scaling: str, kinds: list[ColumnFacts]) -> Floats:
         other = clone(self.encoder).set_params(scaling=scaling)
         other.declared_ = self.encoder.declared_
         other.learn(self.searched, kinds, self._inside)

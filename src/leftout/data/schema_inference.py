@@ -29,64 +29,18 @@ from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import as_read
 from leftout.data.profiling.codes import FEW
-from leftout.data.profiling.column_types import ColumnType, type_on_all_rows
+from leftout.data.profiling.column_types import ColumnFacts, type_on_all_rows
 from leftout.data.profiling.duplicate_columns import copies
 from leftout.data.profiling.relations import Relation, leaks, proxies
 from leftout.data.profiling.sentinels import Suspect, suspects
 from leftout.data.roles import Roles, assign, level_of, levels_of, value_of
 from leftout.errors import InputError, parameter_label
-from leftout.files import Serializable
 from leftout.running import warn
 from leftout.settings import Reading
 from leftout.text import as_name, counted, unambiguous
 
 # More features than this make too large a matrix.
 MOST_FEATURES = 5_000
-
-
-@dataclass(frozen=True)
-class ColumnFacts(Serializable):
-    """What an audit takes a column for.
-
-    Attributes
-    ----------
-    name : str
-        In the table.
-    label : str
-        What the report calls it.
-    role : {"searched", "left out", "target", "prediction", "sensitive", "dropped"}
-    kind : str
-        One of :data:`leftout.data.profiling.column_types.COLUMN_KINDS`.
-    why : str
-        What says that it is of this kind.
-    sure : bool
-        False where it is a suspicion.
-    overrule : str
-        The option that has it read otherwise; empty where there is none.
-    how : str
-        What became of it, in a few words; empty where that follows from its part or kind.
-    features : tuple of str
-        What it is called where it is numbers.
-    missing : int
-        Rows without a value.
-    note : str
-        What its dictionary says besides.
-    strays : tuple
-        Texts among numbers or dates, which count as missing, each with its number of cells.
-    """
-
-    name: str
-    label: str
-    role: str
-    kind: str
-    why: str
-    sure: bool
-    overrule: str
-    how: str
-    features: tuple[str, ...]
-    missing: int
-    note: str
-    strays: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +88,7 @@ def infer_schema(
     another count ``once``.
     """
     roles, columns, kinds = _judged(raw, declared, reading)
-    called = {column.name: old.name for old, column in zip(raw, columns, strict=True)}
+    called = {label: kind.name for label, kind in kinds.items()}
     outcome = _outcome(columns, roles)
     inside = outcome if reading.encoding == "target" else None
     labels = {} if outcome is None else declared.values(raw, columns, outcome.name)
@@ -203,7 +157,7 @@ def infer_schema(
         prediction=predicted,
         sensitive=roles.sensitive,
         dropped=dropped,
-        facts=column_report(called, columns, kinds, roles, repeated, encoder, summaries),
+        facts=column_report(columns, kinds, roles, repeated, encoder, summaries),
         leaks=[] if outcome is None else leaks(seen, outcome, positive),
         copies=repeated,
         proxies=proxies(seen, hidden),
@@ -216,7 +170,7 @@ def infer_schema(
 
 def _judged(
     raw: list[Column], declared: ColumnDeclarations, reading: Reading
-) -> tuple[Roles, list[Column], dict[str, ColumnType]]:
+) -> tuple[Roles, list[Column], dict[str, ColumnFacts]]:
     """The parts and kinds of raw columns, by their names as they were meant.
 
     Names may have been cut, or labelled: what people call a column is its name in the table.
@@ -224,19 +178,20 @@ def _judged(
     roles = assign(raw, reading.target, reading.sensitive, reading.drop, reading.prediction)
     columns, judged = declared.columns_and_types(raw, roles.aside)
     roles = roles.renamed({old.name: new.name for old, new in zip(raw, columns, strict=True)})
-    kinds = {kind.column: kind for kind in judged}
+    kinds = {kind.label: kind for kind in judged}
     for place, column in enumerate(columns):
         if column.name in roles.sensitive and _is_labels(column, kinds[column.name]):
             why = f"{counted(column.n_values, 'value')} of a sensitive column"
-            kinds[column.name] = ColumnType(column.name, "category", why, "category", True, "")
+            kinds[column.name] = replace(
+                kinds[column.name], kind="category", why=why, read_as="category", overrule=""
+            )
             columns[place] = as_read(column, kinds[column.name])
     return roles, columns, kinds
 
 
 def column_report(
-    called: Mapping[str, str],
     columns: Sequence[Column],
-    kinds: Mapping[str, ColumnType],
+    kinds: Mapping[str, ColumnFacts],
     roles: Roles,
     repeated: Sequence[Relation],
     encoder: TableEncoder,
@@ -244,36 +199,35 @@ def column_report(
 ) -> list[ColumnFacts]:
     """Every column in a line: its part, what it is and why, what became of it.
 
-    ``called`` are their names in the table; ``summaries`` of all rows, where columns are a sample.
+    ``summaries`` are of all rows, where columns are a sample.
     """
-    encoded = {line.column: line for line in encoder.encoding_}
+    encoded = {line.label: line for line in encoder.columns_}
     copied = {line.column: line.of for line in repeated}
     lines = []
     for column in columns:
-        name, kind, raw = column.name, kinds[column.name], called[column.name]
+        name, kind = column.name, kinds[column.name]
         summary = summaries.get(name) or ColumnSummary.of(column, column)
-        strays = tuple(sorted(summary.strays.items(), key=lambda stray: natural(stray[0])))
         role, how = roles.of(name), ""
         features: tuple[str, ...] = ()
         overrule = kind.overrule if role == "searched" else ""
         if name in copied:
             role, how = "left out", f"a copy of {as_name(copied[name])}"
-            overrule = parameter_label("drop", [called[copied[name]]])
+            overrule = parameter_label("drop", [kinds[copied[name]].name])
         elif name in encoder.dropped_:
             role = "left out"
         elif name in encoded:
             how, features = encoded[name].how, encoded[name].features
         lines.append(
-            ColumnFacts(
-                name=raw, label=name, role=role, kind=kind.kind, why=kind.why, sure=kind.sure,
-                overrule=overrule, how=how, features=features, missing=summary.n_missing,
-                note=encoder.declared_.dictionary.note(raw), strays=strays,
+            replace(
+                kind, role=role, overrule=overrule, how=how, features=features,
+                missing=summary.n_missing,
+                strays=tuple(sorted(summary.strays.items(), key=lambda stray: natural(stray[0]))),
             )
         )  # fmt: skip
     return lines
 
 
-def _without_texts(column: Column, kind: ColumnType) -> Column:
+def _without_texts(column: Column, kind: ColumnFacts) -> Column:
     """Without the values of identifiers and free text: other rows have others."""
     if kind.read_as != "nothing" or kind.kind == "constant" or column.levels is not None:
         return column
@@ -282,7 +236,7 @@ def _without_texts(column: Column, kind: ColumnType) -> Column:
     return replace(column, categories=())
 
 
-def _is_labels(column: Column, kind: ColumnType) -> bool:
+def _is_labels(column: Column, kind: ColumnFacts) -> bool:
     """Whether numbers are so few that they name groups, unless somebody says otherwise."""
     said = kind.why == f"declared: {kind.kind}"
     return kind.read_as == "number" and column.n_values <= FEW and not said
@@ -325,7 +279,7 @@ def _prediction_reader(
     return ColumnReader.of(found.raw, predicted, found.declared, used)
 
 
-def _counts(target: Column | None, positive: Any, kinds: Mapping[str, ColumnType]) -> Any:
+def _counts(target: Column | None, positive: Any, kinds: Mapping[str, ColumnFacts]) -> Any:
     """The target's value whose rate counts, as text; None if its mean does."""
     if target is None:
         if positive is not None:

@@ -63,7 +63,7 @@ class EncodingPlan:
         A block is overwritten by the next: memory that is new costs more than what it holds.
         """
         room = np.empty((self.n_features, min(chunk.batch_size, chunk.n_rows)))
-        plans = enumerate(self.encoder.encoding_)
+        plans = enumerate(self.encoder.columns_)
         needed = {place: self.searching[place] for place, plan in plans if plan.becomes is not None}
         for start, batch in chunk.batches([reader.raw for reader in needed.values()]):
             if places is not None:

@@ -25,12 +25,12 @@ import numpy as np
 from leftout.data.cleaning import clean
 from leftout.data.columns import Column, names_of
 from leftout.data.declarations import ColumnDeclarations
-from leftout.data.encoding import LEVELS, ColumnEncoding
+from leftout.data.encoding import encode_column
 from leftout.data.files.excel import sheet_names
 from leftout.data.frames import rows_of
 from leftout.data.preparation import check_length
 from leftout.data.profiling.codes import words_of
-from leftout.data.profiling.column_types import ColumnType
+from leftout.data.profiling.column_types import ColumnFacts
 from leftout.data.profiling.duplicate_columns import copies
 from leftout.data.roles import value_of
 from leftout.data.sources import Source
@@ -178,7 +178,7 @@ def profiled(source: Source, dictionary: Any = None) -> dict[str, Any]:
 
 
 def _line(
-    raw: Column, column: Column, kind: ColumnType, copy_of: str | None, taken: bool, demo: bool
+    raw: Column, column: Column, kind: ColumnFacts, copy_of: str | None, taken: bool, demo: bool
 ) -> dict[str, Any]:
     how, features = _becomes(column, kind)
     if copy_of is not None:
@@ -203,7 +203,7 @@ def _line(
     }
 
 
-def guess(kind: ColumnType, called: str, outcome_taken: bool) -> tuple[str, str]:
+def guess(kind: ColumnFacts, called: str, outcome_taken: bool) -> tuple[str, str]:
     """The role to begin with, and why; of several called like an outcome, the first is one."""
     if kind.read_as == "nothing":
         what = {"constant": "says nothing", "free text": "looks like free text"}.get(
@@ -218,10 +218,10 @@ def guess(kind: ColumnType, called: str, outcome_taken: bool) -> tuple[str, str]
     return AUTO, "" if kind.sure else f"looks like a {kind.kind}: {kind.why}"
 
 
-def _becomes(column: Column, kind: ColumnType) -> tuple[str, int]:
+def _becomes(column: Column, kind: ColumnFacts) -> tuple[str, int]:
     """What the column becomes, in a few words, and of how many features."""
     try:
-        told = ColumnEncoding.of(column, kind, levels=LEVELS)
+        told = encode_column(column, kind)
     except InputError as error:
         return f"cannot be searched: {error}", 0
     if not told.features:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,34 +46,60 @@ _TEXT_CODE = re.compile(r"[+-]?\d+|(?=\S*\d)(?=\S*[A-Za-z])[A-Za-z0-9.\-/_]{2,16
 
 
 @dataclass(frozen=True)
-class ColumnType(Serializable):
-    """What a column is taken for.
+class ColumnFacts(Serializable):
+    """What a column is taken for, and what became of it.
 
     Attributes
     ----------
-    column : str
+    name : str
+        In the table.
+    label : str
+        What the report calls it.
+    role : {"searched", "left out", "target", "prediction", "sensitive", "dropped"}
     kind : str
         One of ``COLUMN_KINDS``.
     why : str
-        In a few words, with numbers.
-    read_as : {"number", "category", "date", "nothing"}
+        What says that it is of this kind, in a few words, with numbers.
     sure : bool
         False where it is a suspicion, and people should look.
     overrule : str
-        The option that has it otherwise; empty where there is none.
+        The option that has it read otherwise; empty where there is none.
+    how : str
+        What became of it, in a few words; empty where that follows from its part or kind.
+    features : tuple of str
+        What it is called where it is numbers; empty if it was left out.
+    missing : int
+        Rows without a value.
+    note : str
+        What its dictionary says besides.
+    strays : tuple
+        Texts among numbers or dates, which count as missing, each with its number of cells.
+    read_as : {"number", "category", "date", "nothing"}
+    becomes : NumericEncoding, CategoricalEncoding or None
+        What makes the numbers; None where it is left out, or not encoded yet.
     """
 
-    column: str
+    hidden = ("read_as", "becomes")
+
+    name: str
+    label: str
+    role: str
     kind: str
     why: str
-    read_as: str
     sure: bool
     overrule: str
+    how: str = ""
+    features: tuple[str, ...] = ()
+    missing: int = 0
+    note: str = ""
+    strays: tuple[tuple[str, int], ...] = ()
+    read_as: str = "nothing"
+    becomes: Any = field(default=None, repr=False, compare=False)
 
 
 def infer_column_types(
     columns: Sequence[Column], declared: Mapping[str, str] | None = None
-) -> list[ColumnType]:
+) -> list[ColumnFacts]:
     """Infer what each of a table's columns is.
 
     Parameters
@@ -85,7 +112,7 @@ def infer_column_types(
 
     Returns
     -------
-    list of ColumnType
+    list of ColumnFacts
         One for each column, in order.
 
     Examples
@@ -107,7 +134,7 @@ def infer_column_types(
     return [_column_type(column, scores, said.get(column.name)) for column in columns]
 
 
-def _column_type(column: Column, scores: StandardScores, said: str | None) -> ColumnType:
+def _column_type(column: Column, scores: StandardScores, said: str | None) -> ColumnFacts:
     present, counts = column.present
     n_known = len(column) - column.n_missing
     if not n_known:
@@ -138,7 +165,7 @@ def _of_digits(column: Column) -> bool:
     return column.levels is not None or all(re.fullmatch(r"[+-]?\d+(\.\d*)?", t) for t in texts)
 
 
-def _of_text(column: Column, counts: NDArray[np.int64]) -> ColumnType:
+def _of_text(column: Column, counts: NDArray[np.int64]) -> ColumnFacts:
     """Texts of more than two values: names of rows, what people wrote, codes, or categories."""
     assert column.categories is not None
     n_rows, n_values = len(column) - column.n_missing, len(counts)
@@ -167,7 +194,7 @@ def _of_text(column: Column, counts: NDArray[np.int64]) -> ColumnType:
     return _kind(column, "free text", why, sure=bool(alone), overrule="categorical")
 
 
-def _of_numbers(column: Column, scores: StandardScores) -> ColumnType:
+def _of_numbers(column: Column, scores: StandardScores) -> ColumnFacts:
     """Numbers of more than two values: names of rows, codes, or quantities."""
     distinct, n_values = column.present[0], column.n_values
     if not _whole(distinct):
@@ -196,7 +223,7 @@ def _of_numbers(column: Column, scores: StandardScores) -> ColumnType:
     return _kind(column, "code", why, "number", sure=False, overrule="categorical")
 
 
-def type_on_all_rows(kind: ColumnType, column: Column, summary: ColumnSummary) -> ColumnType:
+def type_on_all_rows(kind: ColumnFacts, column: Column, summary: ColumnSummary) -> ColumnFacts:
     """The type of a column of a sample, as what all rows sum up to has it.
 
     A range may say that it counts the rows, and what is constant in a sample may vary elsewhere.
@@ -217,10 +244,11 @@ def type_on_all_rows(kind: ColumnType, column: Column, summary: ColumnSummary) -
         or _CALENDAR.intersection(words_of(column.name))
     ):
         return kind
-    return _row_counter(column, np.array([summary.low, summary.high]))
+    counter = _row_counter(column, np.array([summary.low, summary.high]))
+    return replace(counter, name=kind.name, note=kind.note)
 
 
-def _row_counter(column: Column, ends: Floats) -> ColumnType:
+def _row_counter(column: Column, ends: Floats) -> ColumnFacts:
     return _kind(column, "identifier", f"counts the rows, {_range(ends)}", overrule="numeric")
 
 
@@ -252,6 +280,9 @@ def _kind(
     read_as: str | None = None,
     sure: bool = True,
     overrule: str = "",
-) -> ColumnType:
+) -> ColumnFacts:
     option = parameter_label(overrule, [column.name]) if overrule else ""
-    return ColumnType(column.name, kind, why, read_as or _READ_AS[kind], sure, option)
+    return ColumnFacts(
+        column.name, column.name, "searched", kind, why, sure, option, missing=column.n_missing,
+        read_as=read_as or _READ_AS[kind],
+    )  # fmt: skip
