@@ -237,3 +237,10 @@ def naive(cells):
 def test_categories_are_those_of_each_cell(cells):
     column = column_of(pd.Series([*cells, "z"], dtype=object), "x")
     assert (column.categories, column.values.tolist()) == naive([*cells, "z"])
+
+
+def test_dates_among_numbers_are_neither():
+    cells = pd.Series([dt.date(2000, 1, 1), 0.0, 2.0**63, np.nan], dtype=object)
+    column = column_of(cells, "when")
+    assert column.categories == ("0.0", "9.223372036854776e+18", "2000-01-01")
+    assert column.missing.tolist() == [False, False, False, True]

@@ -161,7 +161,9 @@ def plain(name: str, cells: pd.Series) -> pd.Series:
     """
     if cells.dtype.kind == "m":
         return cells.dt.total_seconds()
-    kinds = _kinds(cells.dropna())
+    kinds = _kinds(cells)
+    if float in kinds and all(np.isnan(cell) for cell in cells if type(cell) is float):
+        kinds.discard(float)
     for kind in kinds:
         if issubclass(kind, _NESTED):
             what = "dicts" if issubclass(kind, dict) else "lists"
