@@ -1,4 +1,4 @@
-"""Long work: run it on several threads, in order, say how far it is, and end when told to.
+"""Long work: run it on several threads, in order, say how far it is, and end when asked to.
 
 BLAS keeps to one thread where its products are too small to share: the threads of NumPy's and
 SciPy's copies wait for work by spinning, and that made whole searches three times slower.
@@ -86,16 +86,16 @@ class Stages:
 
         def report(what: str, done: int, total: int) -> None:
             part = start + share * (done / total if total else 0.0)
-            self._tell(f"{stage}: {what}" if what else stage, part / whole)
+            self._move(f"{stage}: {what}" if what else stage, part / whole)
 
         self.report = report
         report("", 0, 1)
         return report
 
     def end(self) -> None:
-        self._tell("done", 1.0)
+        self._move("done", 1.0)
 
-    def _tell(self, what: str, share: float) -> None:
+    def _move(self, what: str, share: float) -> None:
         done = round(_STAGE_STEPS * share)
         self.steps.tell(what, max(0, done - self.steps.done))
 

@@ -80,9 +80,7 @@ def answer_of(
 
 def _of_each(groups: Sequence[GroupResult], texts: Sequence[str]) -> str:
     """What is said of one group; of several, of each in turn."""
-    if len(groups) == 1:
-        return texts[0]
-    if len(set(texts)) == 1:  # such as that nothing was tested
+    if len(set(texts)) == 1:  # of one group; or of all, such as that nothing was tested
         return texts[0]
     each = (f"Group {group.label}: {text}" for group, text in zip(groups, texts, strict=True))
     return " ".join(each)
@@ -198,12 +196,13 @@ def _replicates(trust: Trust | None) -> str:
 
 def _cost(group: GroupResult, harm: Harm | None) -> str:
     """What a model pays for seeing components; where none was fitted, the outcome on both sides."""
-    told = group.explanation
+    explanation = group.explanation
     if harm is not None and group.harm is not None:
         return group.harm.told_brief
-    outcomes = [*told.outcome[:1]]
-    if group.alone and told.no_outcome is not None and told.no_outcome.notable:
-        outcomes.append(told.no_outcome)
+    outcomes = [*explanation.outcome[:1]]
+    missing = explanation.no_outcome
+    if group.alone and missing is not None and missing.notable:
+        outcomes.append(missing)
     return " ".join(f"{outcome.words}." for outcome in outcomes)
 
 

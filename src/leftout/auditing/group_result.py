@@ -10,7 +10,7 @@ from leftout.checks import check_choice
 from leftout.downstream.prediction import ComparedPrediction
 from leftout.downstream.result import Harm
 from leftout.errors import InputError
-from leftout.evidence.stability import Membership, Stability
+from leftout.evidence.stability import Stability
 from leftout.evidence.verdict import Trust
 from leftout.explain import Explanation
 from leftout.files import Serializable
@@ -156,8 +156,3 @@ class GroupResult(Serializable):
     def costs(self) -> list[str]:
         """What components cost it, and what mitigations give back, in words."""
         return [] if self.harm is None else self.harm.told
-
-    @property
-    def membership(self) -> Membership | None:
-        """How sure it is of each row that it belongs; None where that was not looked at."""
-        return None if self.trust is None else self.trust.membership

@@ -12,7 +12,7 @@ from leftout.groups.sizes import check_n_groups, share_of
 from leftout.linalg.significance import can_tell
 from leftout.settings import AUTO, EVIDENCE, Settings
 
-# Left-out groups that an audit tells of.
+# Most left-out groups of an audit.
 MOST_GROUPS = 9
 # What each preset settles by itself, so that it cannot be asked for as well.
 _SETTLED = ("group_size", "n_surrogates")
@@ -79,8 +79,8 @@ def _clashes(asked: Settings) -> Iterator[str]:
             f"{label('encoding', 'target')} makes categories the target's mean, but there is no "
             f"target. Name one ({label('target')}), or leave that out."
         )
-    untold = preset is None and (asked.quick or not asked.n_surrogates)
-    if untold and asked.group_size == EVIDENCE:
+    untested = preset is None and (asked.quick or not asked.n_surrogates)
+    if untested and asked.group_size == EVIDENCE:
         yield (
             f"{label('group_size', EVIDENCE)} compares sizes with surrogate tables, but none were "
             f"asked for. Give {label('n_surrogates', 99)}, or a size: {label('group_size', 200)}."

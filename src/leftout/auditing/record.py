@@ -1,4 +1,4 @@
-"""What audit.json holds: every key once, with its type and what it tells; the schema is made of it.
+"""What audit.json holds: every key once, with its type and what it holds; the schema is made of it.
 
 Most keys are results, as they are; a field is filled from the audit's attribute of the same name.
 """

@@ -193,7 +193,8 @@ class Audit:
             called.append(each.name)
             found[f"score{mark}"] = score
         found["group"] = np.array(called)[side]
-        sure = [each.membership for each in groups if each.membership is not None]
+        memberships = [each.trust.membership for each in groups if each.trust is not None]
+        sure = [one for one in memberships if one is not None]
         if len(sure) == len(groups):
             found["belongs"] = np.full(len(scores), "rest")
             for mark, one in zip(marks, sure, strict=True):

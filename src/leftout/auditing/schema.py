@@ -89,14 +89,14 @@ class _Schema:
     def object_of(self, kind: Any) -> dict[str, Any]:
         """A class by the keys that it writes, with what it says of them."""
         words = _prose(re.split(r"\n\s*(?:Attributes|Parameters)\n", kind.__doc__ or "")[0])
-        told = {"type": "object"} | ({"description": words} if words else {})
+        made = {"type": "object"} | ({"description": words} if words else {})
         hints, about = _hints(getattr(kind, "record", None) or kind), _described(kind)
         each = {
             name: ({"description": about[name]} if name in about else {}) | self.of(inner)
             for name, inner in hints.items()
         }
         required = [name for name in each if get_origin(hints[name]) is not NotRequired]
-        return {**told, "properties": each, "required": required, "additionalProperties": False}
+        return {**made, "properties": each, "required": required, "additionalProperties": False}
 
 
 def _is(kind: Any, base: type) -> bool:

@@ -90,21 +90,15 @@ def _option(name: str, setting: Setting, default: Any) -> Callable[[Any], Any]:
     default = default or setting.text
     if default:
         about |= {"default": default, "show_default": True}
-    told = f"{setting.help[0].upper()}{setting.help[1:]}."
-    return click.option(setting.option, name, help=told, **about)
+    about["help"] = f"{setting.help[0].upper()}{setting.help[1:]}."
+    return click.option(setting.option, name, **about)
 
 
 def _read(setting: Setting, text: str) -> Any:
     try:
         return setting.read(text)
     except InputError as error:
-        raise Refused(f"{setting.option} {error}") from error
-
-
-class Refused(click.ClickException):
-    """Wrong input or options: one sentence on stderr, exit code 2."""
-
-    exit_code = 2
+        raise click.ClickException(f"{setting.option} {error}") from error
 
 
 @contextmanager
@@ -113,9 +107,9 @@ def refused() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise Refused(" ".join(str(error).split())) from error
+        raise click.ClickException(" ".join(str(error).split())) from error
     except MemoryError as error:
-        raise Refused(
+        raise click.ClickException(
             "The table is too large for this machine's memory. Audit a part of it with --sample."
         ) from error
 
@@ -238,7 +232,7 @@ def deliver(
         for line in lines:
             console.print(line, highlight=False, soft_wrap=True, markup=False)
     if failed is not None:
-        raise Refused(str(failed)) from failed
+        raise click.ClickException(str(failed)) from failed
 
 
 # Seconds between two lines on the same step: nobody reads faster.
@@ -260,17 +254,17 @@ class Events:
         now, step = time.monotonic(), what.partition(":")[0]
         if step != self.step or now - self.last >= _EVENT_SECONDS:
             self.last, self.step = now, step
-            self._tell("progress", what=what, share=done / total if total else 0.0)
+            self._emit("progress", what=what, share=done / total if total else 0.0)
 
     def answer(self, found: Audit) -> None:
         """What is known so far; what was not looked at yet is not there."""
         lines = dict(found.answer.lines)
         if found.trust is None:
             del lines["Why"], lines["Does it replicate"]
-        self._tell("answer", headline=found.headline(), lines=lines)
+        self._emit("answer", headline=found.headline(), lines=lines)
 
     def done(self, found: Audit, files: Sequence[Path]) -> None:
-        self._tell(
+        self._emit(
             "done",
             headline=found.headline(),
             lines=found.answer.lines,
@@ -279,7 +273,7 @@ class Events:
             files=[path.name for path in files],
         )
 
-    def _tell(self, event: str, **more: Any) -> None:
+    def _emit(self, event: str, **more: Any) -> None:
         try:
             print(json.dumps({"event": event, **more}), flush=True)
         except BrokenPipeError:

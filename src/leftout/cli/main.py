@@ -38,7 +38,7 @@ class OneSentence(click.Command):
         try:
             with asked_by(as_option):
                 code = super().main(*args, **options)
-                sys.stdout.flush()  # what cannot be printed is told here, and not at the very end
+                sys.stdout.flush()  # what cannot be printed fails here, and not at the very end
                 sys.exit(code)
         except click.ClickException as error:
             click.echo(f"Error: {error.format_message()}", err=True)

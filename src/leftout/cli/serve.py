@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from leftout.cli.common import Refused, refused, takes
+from leftout.cli.common import refused, takes
 
 _NEEDS = ("starlette", "uvicorn", "python_multipart")
 
@@ -42,7 +42,7 @@ def serve(port: int, data: Path | None, open_browser: bool, max_upload: str) -> 
         except ImportError as error:
             if (error.name or "").partition(".")[0] not in _NEEDS:
                 raise
-            raise Refused(
+            raise click.ClickException(
                 f"The page needs a package that is not installed ({error.name}). Run: pip install "
                 "'leftout[page]'"
             ) from error

@@ -22,8 +22,8 @@ from leftout.fair.mitigation import Mitigation
 from leftout.groups.known import KnownGroup, KnownGroups
 from leftout.groups.subgroups import NamedGroup, NamedGroups
 from leftout.linalg.significance import Interval
-from leftout.report.pages import p_cell
-from leftout.text import ZERO_LOSS, counted, listed, number, percent, points, shown
+from leftout.report.pages import loss_cell, p_cell
+from leftout.text import counted, listed, number, percent, points, shown
 
 _TABLE_LINES, _GROUP_LINES = 8, 20
 # Names of groups, and of sides, have this much room at least, on a terminal that is not narrow.
@@ -85,7 +85,7 @@ def _show_sides(console: Console, found: Audit) -> None:
     groups, joint = found.left_out_groups, found.partition
     measured: list[tuple[str, Any, Callable[[Any], str]]] = [
         ("rows", joint.sizes_, "{:,}".format),
-        ("average loss (squared error beyond its own PCA's)", joint.losses_, _loss),
+        ("average loss (squared error beyond its own PCA's)", joint.losses_, loss_cell),
         (f"variance kept by the shared {joint.representation_.name}", joint.retained_, percent),
         ("variance its own PCA would keep", joint.retained_own_, percent),
     ]
@@ -98,10 +98,10 @@ def _show_sides(console: Console, found: Audit) -> None:
             ("p, beyond the same values and correlations", *(_p(one.p_value) for one in weighed),
              ""),
         ]  # fmt: skip
-    told = [each.explanation for each in groups]
-    outcomes = [[one.outcome[0] for one in told if one.outcome]]
+    explanations = [each.explanation for each in groups]
+    outcomes = [[one.outcome[0] for one in explanations if one.outcome]]
     if found.alone:
-        outcomes.append([one.no_outcome for one in told if one.no_outcome is not None])
+        outcomes.append([one.no_outcome for one in explanations if one.no_outcome is not None])
     for each in outcomes:
         if len(each) == len(groups):
             sides = (*(one.sides()[0] for one in each), each[0].sides()[1])
@@ -154,7 +154,7 @@ def _show_named(console: Console, named: NamedGroups, top: int) -> None:
 def _losses(group: NamedGroup | KnownGroup) -> list[str]:
     """The group's loss, the rest's and random groups', as fine as the first."""
     others = (number(value, group.loss) for value in (group.rest_loss, group.random))
-    return [_loss(group.loss), *others]
+    return [loss_cell(group.loss), *others]
 
 
 def _show_known(console: Console, known: KnownGroups) -> None:
@@ -181,8 +181,8 @@ def show_fair(console: Console, found: Mitigation, by: list[str]) -> None:
     most = np.argsort(-fair.baseline_losses_, kind="stable")[:_GROUP_LINES]
     rows = [
         (
-            names[g], f"{fair.sizes_[g]:,}", _loss(fair.baseline_losses_[g]),
-            _loss(fair.losses_[g]), percent(fair.baseline_retained_[g], 1),
+            names[g], f"{fair.sizes_[g]:,}", loss_cell(fair.baseline_losses_[g]),
+            loss_cell(fair.losses_[g]), percent(fair.baseline_retained_[g], 1),
             percent(fair.retained_[g], 1), f"{fair.group_weights_[g]:.2f}",
         )
         for g in most.tolist()
@@ -205,8 +205,8 @@ def show_fair(console: Console, found: Mitigation, by: list[str]) -> None:
 def _show_dimensions(console: Console, found: Mitigation) -> None:
     rows = [
         (
-            str(line.n_components), _loss(line.losses_before.max()),
-            _loss(line.losses_after.max()), str(line.rank), f"{points(max(line.price, 0.0))}%",
+            str(line.n_components), loss_cell(line.losses_before.max()),
+            loss_cell(line.losses_after.max()), str(line.rank), f"{points(max(line.price, 0.0))}%",
         )
         for line in found.by_dimension
     ]  # fmt: skip
@@ -267,10 +267,6 @@ def _within(found: Harm | ComparedPrediction, each: Interval, unit: str) -> str:
     if low != low:
         return found.figure(value, unit)
     return f"{found.figure(value, unit)} ({found.figure(low, '')} to {found.figure(high, '')})"
-
-
-def _loss(value: float) -> str:
-    return number(0.0 if abs(value) < ZERO_LOSS else value)
 
 
 def _p(value: float | None) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from leftout.errors import InputError
 from leftout.page.form import Columns, presets, words
@@ -34,11 +34,11 @@ from leftout.page.store import (
 )
 from leftout.page.uploads import Limits
 
-# What an audit tells that an entry keeps.
+# What an entry keeps of an audit's events.
 _ANSWER = {"headline", "lines", "mind", "verdict"}
 # The exit code of a refusal, and how its sentence begins: the command line's.
 _REFUSED, _ERROR = 2, "Error: "
-# Bytes of a line that a process tells, and of what it says when it fails.
+# Bytes of a line that a process writes, and of what it says when it fails.
 _LINE_BYTES, _TAIL_BYTES = 1 << 22, 1 << 14
 _STDERR_FILE = "said.txt"
 
@@ -49,13 +49,6 @@ def describe_error(what: str, error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"The system says: {error.strerror}. If the disk is full, make room and try again."
     return "It is a mistake of ours: server.log in the data folder has the details."
-
-
-class Progress(NamedTuple):
-    """What is being done, and the share of it that is done."""
-
-    what: str = ""
-    share: float = 0.0
 
 
 # What is done with an entry: the state at its end, and a sentence.
@@ -69,10 +62,10 @@ class Jobs:
         self.store, self.limits = store, limits
         self.looking, self.auditing = asyncio.Lock(), asyncio.Lock()
         self.tasks: dict[str, asyncio.Task[None]] = {}
-        self.progress: dict[str, Progress] = {}
+        self.progress: dict[str, tuple[str, float]] = {}  # what is done, and its share that is
 
     async def stop(self) -> None:
-        """End what is under way: it was interrupted, and is told to have been."""
+        """End what is under way: it was interrupted, and says so."""
         for task in self.tasks.values():
             task.cancel()
         await asyncio.gather(*self.tasks.values(), return_exceptions=True)
@@ -105,11 +98,11 @@ class Jobs:
 
     def now(self, entry: Entry) -> dict[str, Any]:
         """Where an entry is, and what is known so far."""
-        progress = self.progress.get(entry.id, Progress())
+        what, share = self.progress.get(entry.id, ("", 0.0))
         before = list(self.tasks)[: list(self.tasks).index(entry.id)] if entry.under_way else []
         ahead = [key for key in before if self.store.entries[key].state in (QUEUED, RUNNING)]
         return {
-            "state": entry.state, "what": progress.what, "share": round(progress.share, 4),
+            "state": entry.state, "what": what, "share": round(share, 4),
             "ahead": len(ahead), "headline": entry.headline, "lines": entry.lines,
         }  # fmt: skip
 
@@ -123,13 +116,13 @@ class Jobs:
         self.tasks[entry.id] = asyncio.create_task(self._run(entry, turn, work))
 
     async def _run(self, entry: Entry, turn: asyncio.Lock, work: Work) -> None:
-        """Wait for the turn, work, and tell how it ended; whoever cancels it tells that."""
+        """Wait for the turn, work, and keep how it ended; whoever cancels it does that."""
         async with turn:
             try:
                 self._end(entry, *await work(entry))
             except Exception as error:
-                told = describe_error(f"entry {entry.id}", error)
-                self._end(entry, FAILED, f"This could not be done. {told}")
+                reason = describe_error(f"entry {entry.id}", error)
+                self._end(entry, FAILED, f"This could not be done. {reason}")
 
     def _end(self, entry: Entry, state: str, message: str = "") -> None:
         """Tell how it ended, even where that cannot be kept."""
@@ -138,8 +131,8 @@ class Jobs:
         try:
             self.store.end(entry, state, message)
         except OSError as error:
-            told = describe_error(f"entry {entry.id}", error)
-            entry.message = f"{message} {told} Until then this is known to the server alone."
+            reason = describe_error(f"entry {entry.id}", error)
+            entry.message = f"{message} {reason} Until then this is known to the server alone."
         del self.tasks[entry.id]
         self.progress.pop(entry.id, None)
 
@@ -166,12 +159,12 @@ class Jobs:
     async def _process(
         self, entry: Entry, asked: Any, what: str, seconds: float
     ) -> tuple[str, str] | None:
-        """Run a process of ours in the entry's folder, and hear what it tells.
+        """Run a process of ours in the entry's folder, and follow its events.
 
         None if it did what was asked, else the state of the entry and a sentence.
         """
         folder = self.store.of(entry)
-        self.progress[entry.id] = Progress("loading libraries")
+        self.progress[entry.id] = "loading libraries", 0.0
         process = await _started(folder)
         assert process.stdin is not None and process.stdout is not None
         try:
@@ -203,14 +196,13 @@ class Jobs:
             )
         return FAILED, f"{what.capitalize()} failed. {describe_error(what, RuntimeError(said))}"
 
-    def _hear(self, entry: Entry, told: dict[str, Any]) -> None:
-        event = told.pop("event", None)
-        if event == "progress":
-            self.progress[entry.id] = Progress(str(told["what"]), float(told["share"]))
-        elif event in ("answer", "done"):
-            for name in _ANSWER & told.keys():
-                setattr(entry, name, told[name])
-            with suppress(OSError):  # how it ends tells that
+    def _hear(self, entry: Entry, event: dict[str, Any]) -> None:
+        if event.get("event") == "progress":
+            self.progress[entry.id] = str(event["what"]), float(event["share"])
+        elif event.get("event") in ("answer", "done"):
+            for name in _ANSWER & event.keys():
+                setattr(entry, name, event[name])
+            with suppress(OSError):  # how it ends shows that
                 self.store.save(entry)
 
 

@@ -93,7 +93,8 @@ def application(store: Store, limits: Limits, host: str, token: str) -> Starlett
         except ClientDisconnect:
             answer = Response(status_code=400)  # nobody is there to read it
         except Exception as error:
-            answer = _mistake(request, error)
+            sentence = describe_error(f"{request.method} {request.url.path!r}", error)
+            answer = _problem(f"Something went wrong. {sentence}", 500)
         for name, value in HEADERS.items():
             answer.headers.setdefault(name, value)
         return answer
@@ -104,12 +105,6 @@ def application(store: Store, limits: Limits, host: str, token: str) -> Starlett
         middleware=[Middleware(BaseHTTPMiddleware, dispatch=guarded)],
         exception_handlers={HTTPException: _missing, InputError: _refused},
     )
-
-
-def _mistake(request: Request, error: Exception) -> Response:
-    """What nobody expected is told in a sentence, and the log has the rest."""
-    sentence = describe_error(f"{request.method} {request.url.path!r}", error)
-    return _problem(f"Something went wrong. {sentence}", 500)
 
 
 def _missing(request: Request, error: Exception) -> Response:

@@ -77,7 +77,7 @@ class Entry:
 class Store:
     """The folder with all audits; one server at a time has it.
 
-    What was under way when a server stopped is told as interrupted. Folders that cannot be read as
+    What was under way when a server stopped is shown as interrupted. Folders that cannot be read as
     an audit are left as they are.
     """
 

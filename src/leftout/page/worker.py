@@ -111,7 +111,7 @@ def _refuse(sentence: str) -> NoReturn:
     sys.exit(_REFUSED)
 
 
-def _tell(what: str, share: float) -> None:
+def _report(what: str, share: float) -> None:
     print(json.dumps({"event": "progress", "what": what, "share": share}), flush=True)
 
 
@@ -124,7 +124,7 @@ def look(file: str | None, name: str, limits: Limits) -> dict[str, Any]:
                 f"{quoted(name)} has {len(sheets)} sheets. Save the one with the table as a file "
                 "of its own, or name it on the command line: leftout audit --sheet."
             )
-    _tell("reading the table", 0.1)
+    _report("reading the table", 0.1)
     dictionary: Any = None
     if file is None:
         from leftout.datasets import demo_dictionary, load_demo
@@ -141,7 +141,7 @@ def look(file: str | None, name: str, limits: Limits) -> dict[str, Any]:
                 f"The column {column!r} has a name that cannot be written on a command line. "
                 "Rename it."
             )
-    _tell("looking at the columns", 0.6)
+    _report("looking at the columns", 0.6)
     return plain(profiled(source, dictionary))
 
 
@@ -162,8 +162,8 @@ def profiled(source: Source, dictionary: Any = None) -> dict[str, Any]:
             notes.append(str(error))
             raw = declared.columns(table, unread=names)
         columns, kinds = declared.columns_and_types(raw)
-    telling = [c for c, k in zip(columns, kinds, strict=True) if k.read_as != "nothing"]
-    copied = {line.column: line.of for line in copies(telling)}
+    informative = [c for c, k in zip(columns, kinds, strict=True) if k.read_as != "nothing"]
+    copied = {line.column: line.of for line in copies(informative)}
     lines, taken = [], False
     for old, column, kind in zip(raw, columns, kinds, strict=True):
         line = _line(old, column, kind, copied.get(column.name), taken, demo=dictionary is not None)
@@ -221,12 +221,12 @@ def guess(kind: ColumnFacts, called: str, outcome_taken: bool) -> tuple[str, str
 def _becomes(column: Column, kind: ColumnFacts) -> tuple[str, int]:
     """What the column becomes, in a few words, and of how many features."""
     try:
-        told = encode_column(column, kind)
+        encoding = encode_column(column, kind)
     except InputError as error:
         return f"cannot be searched: {error}", 0
-    if not told.features:
-        return f"left out: {told.how}", 0
-    return told.how, len(told.features) + bool(told.missing)
+    if not encoding.features:
+        return f"left out: {encoding.how}", 0
+    return encoding.how, len(encoding.features) + bool(encoding.missing)
 
 
 def _counts(column: Column) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from leftout.evidence.decomposition import PART_NAMES
 from leftout.evidence.verdict import VERDICTS
 from leftout.fair.mitigation import describe_gap
 from leftout.linalg.significance import describe_p
-from leftout.report.sections import group_sections, ranked, sections
+from leftout.report.sections import group_section, ranked, sections
 from leftout.report.templating import environment
 from leftout.text import ZERO_LOSS, number, percent
 
@@ -23,7 +23,7 @@ _DASH = "\u2013"
 
 def page(data: Mapping[str, Any]) -> str:
     """The report: one HTML page with all that it needs."""
-    each = group_sections(data)
+    each = [group_section(data, group) for group in data["groups"]]
     several = each if len(each) > 1 else []
     whole = {**data, **({} if several else each[0]), "findings": data["findings"]}
     more = {
@@ -32,7 +32,7 @@ def page(data: Mapping[str, Any]) -> str:
         "part_names": PART_NAMES,
         "verdicts": VERDICTS,
         "shared": data["pca"]["representation"]["name"],
-        "told_groups": several,
+        "several": several,
         "ranked": ranked(data["known"]),
     }
     return rendered("page.html", {**whole, **more})
@@ -54,22 +54,22 @@ def brief(data: Mapping[str, Any]) -> str:
 def _templates(*folders: Path) -> Environment:
     templates = environment(_TEMPLATES, *folders)
     templates.filters |= {
-        "percent": _percent,
-        "number": _number,
-        "tiny": lambda value: _DASH if value is None else describe_gap(value),
-        "count": lambda value: _DASH if value is None else f"{value:,}",
-        "p": lambda value: _DASH if value is None else p_cell(value),
+        "percent": _or_dash(percent),
+        "number": _or_dash(loss_cell),
+        "tiny": _or_dash(describe_gap),
+        "count": _or_dash("{:,}".format),
+        "p": _or_dash(p_cell),
     }
     return templates
 
 
-def _percent(share: float | None, digits: int = 0) -> str:
-    return _DASH if share is None else percent(share, digits)
+def _or_dash(text: Callable[..., str]) -> Callable[..., str]:
+    """A filter that shows a dash where a value is not known."""
+    return lambda value, *more, **named: _DASH if value is None else text(value, *more, **named)
 
 
-def _number(value: float | None, digits: int = 3, scale: float | None = None) -> str:
-    if value is None:
-        return _DASH
+def loss_cell(value: float, digits: int = 3, scale: float | None = None) -> str:
+    """A number, and zero where it is zero but for rounding."""
     return number(0.0 if abs(value) < ZERO_LOSS else value, scale, digits)
 
 

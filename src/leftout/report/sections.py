@@ -47,20 +47,20 @@ class Section(NamedTuple):
     title: str
     gist: str
     template: str
-    told: Data | None = None  # of several groups, the one that it is about
+    group: Data | None = None  # of several groups, the one that it is about
 
 
-def sections(data: Data, told_groups: Sequence[Data]) -> list[Section]:
+def sections(data: Data, several: Sequence[Data]) -> list[Section]:
     """What the page holds; of several groups, each has a section of its own."""
     found = [
         Section(name, called, title or called, gist, f"{name}.html")
         for name, (called, title, gist) in _SECTIONS.items()
         if any(data[key] for key in _NEED.get(name, ["groups"]))
-        and not (told_groups and name in _OF_EACH)
+        and not (several and name in _OF_EACH)
     ]
     found[1:1] = [  # after the findings
-        Section(told["name"], told["title"], told["title"], told["gist"], "group.html", told)
-        for told in told_groups
+        Section(each["name"], each["title"], each["title"], each["gist"], "group.html", each)
+        for each in several
     ]
     return found
 
@@ -88,12 +88,8 @@ def ranked(known: Data | None) -> list[Any]:
     )
 
 
-def group_sections(data: Data) -> list[dict[str, Any]]:
-    """What is shown of each group; of one group, by the whole page."""
-    return [_shown(data, group) for group in data["groups"]]
-
-
-def _shown(data: Data, group: Data) -> dict[str, Any]:
+def group_section(data: Data, group: Data) -> dict[str, Any]:
+    """What is shown of a group; of one group, by the whole page."""
     trust, found = group["trust"] or _NO_EVIDENCE, group["left_out"]
     alone = len(data["groups"]) == 1
     partition = {
