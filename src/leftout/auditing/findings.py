@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from leftout.auditing.answer import answer_of
 from leftout.auditing.group_result import (
@@ -46,19 +46,22 @@ _FEATURES_GIVEN = (
 
 
 class Question(NamedTuple):
-    """A code, what is asked, as a statement, and how it is answered."""
+    """A code, what is asked, as a statement, of what, and how that is answered."""
 
     code: str
     title: str
-    of_group: bool
-    answer: Callable[[Audit, GroupResult], Answered]
+    of: Literal["audit", "group", "evidence"]
+    answer: Callable[..., Answered]
 
     def ask(self, audit: Audit, group: GroupResult) -> Finding:
-        answered, detail, *caution = self.answer(audit, group)
-        if answered is None:
-            answered = NOT_RUN
+        of: dict[str, tuple[Any, ...]] = {
+            "audit": (audit,), "group": (audit, group), "evidence": (group.trust,),
+        }  # fmt: skip
+        given = of[self.of]
+        answer = self.answer(*given) if given[0] is not None else (None, audit.skipped)
+        answered, detail, *caution = answer
         if not isinstance(answered, str):
-            answered = FOUND if answered else NOT_FOUND
+            answered = NOT_RUN if answered is None else FOUND if answered else NOT_FOUND
         title = self.title.format(
             shared=audit.partition.representation_.name,
             whom="this group" if audit.alone else "these groups",
@@ -69,25 +72,10 @@ class Question(NamedTuple):
 _QUESTIONS: list[Question] = []
 
 
-def _of_audit(code: str, title: str) -> Callable[[Callable[[Audit], Answered]], None]:
-    def add(answer: Callable[[Audit], Answered]) -> None:
-        _QUESTIONS.append(Question(code, title, False, lambda audit, _: answer(audit)))
-
-    return add
-
-
-def _of_group(code: str, title: str) -> Callable[[Callable[[Audit, GroupResult], Answered]], None]:
-    return lambda answer: _QUESTIONS.append(Question(code, title, True, answer))
-
-
-def _of_evidence(code: str, title: str) -> Callable[[Callable[[Trust], Answered]], None]:
-    def add(answer: Callable[[Trust], Answered]) -> None:
-        def of_group(audit: Audit, group: GroupResult) -> Answered:
-            return (None, audit.skipped) if group.trust is None else answer(group.trust)
-
-        _QUESTIONS.append(Question(code, title, True, of_group))
-
-    return add
+def _question(
+    code: str, title: str, of: Literal["audit", "group", "evidence"] = "audit"
+) -> Callable[[Callable[..., Answered]], None]:
+    return lambda answer: _QUESTIONS.append(Question(code, title, of, answer))
 
 
 def with_findings(found: Audit, skipped: str) -> Audit:
@@ -101,19 +89,13 @@ def with_findings(found: Audit, skipped: str) -> Audit:
         asked = [each.ask(found, groups[0]) for each in _QUESTIONS if each.code != "G001"]
         found = replace(found, findings=asked)
         return found.each(findings=[asked], answer=[found.answer])
-    found = found.each(
-        findings=[
-            [each.ask(found, group) for each in _QUESTIONS if each.of_group] for group in groups
-        ],
-        answer=[
-            answer_of(
-                [group], found.mitigation, named=found.named, harm=group.harm, sampled=found.sampled
-            )
-            for group in groups
-        ],
+    of_all = [each.ask(found, groups[0]) for each in _QUESTIONS if each.of == "audit"]
+    of_each = [each for each in _QUESTIONS if each.of != "audit"]
+    how: dict[str, Any] = {"named": found.named, "sampled": found.sampled}
+    return replace(found, findings=of_all).each(
+        findings=[[each.ask(found, group) for each in of_each] for group in groups],
+        answer=[answer_of([each], found.mitigation, harm=each.harm, **how) for each in groups],
     )
-    of_all = [each.ask(found, groups[0]) for each in _QUESTIONS if not each.of_group]
-    return replace(found, findings=of_all)
 
 
 def _more_tables() -> str:
@@ -130,7 +112,7 @@ def _no_target() -> str:
     return f"No target was given. Name one: {parameter_label('target', 'COLUMN')}."
 
 
-@_of_audit("G001", "All left-out groups go beyond surrogate tables")
+@_question("G001", "All left-out groups go beyond surrogate tables")
 def _all_beyond_chance(audit: Audit) -> Answered:
     said = "" if audit.counted is None else f"Counted one by one: {audit.counted.summary()} "
     beyond = {
@@ -152,7 +134,7 @@ def _all_beyond_chance(audit: Audit) -> Answered:
     )
 
 
-@_of_group("D001", "A group loses more than the rest")
+@_question("D001", "A group loses more than the rest", of="group")
 def _gap(audit: Audit, group: GroupResult) -> Answered:
     found, left_out = group.partition, group.left_out
     share = 100 * found.explained_variance_ratio_.sum()
@@ -167,12 +149,14 @@ def _with_more_tables(text: str, trust: Trust) -> str:
     return f"{text} {_more_tables()}" if trust.beyond_chance is None else text
 
 
-@_of_evidence("C001", "Copula surrogates rarely lose as much")
+@_question("C001", "Copula surrogates rarely lose as much", of="evidence")
 def _beyond_copula(trust: Trust) -> Answered:
     return trust.beyond_chance, _with_more_tables(trust.told_chance, trust)
 
 
-@_of_evidence("C002", "Gaussian surrogates with the same correlations rarely lose as much")
+@_question(
+    "C002", "Gaussian surrogates with the same correlations rarely lose as much", of="evidence"
+)
 def _beyond_gaussian(trust: Trust) -> Answered:
     text = _with_more_tables(trust.told_against("gaussian"), trust)
     if trust.p_gaussian is not None and trust.verdict in ("C", "D"):
@@ -180,7 +164,7 @@ def _beyond_gaussian(trust: Trust) -> Answered:
     return None, f"Not needed, as C001 is found. {text}" if trust.beyond_chance else text
 
 
-@_of_evidence("V001", "The left-out rows are a group of their own")
+@_question("V001", "The left-out rows are a group of their own", of="evidence")
 def _distinct(trust: Trust) -> Answered:
     text = _with_more_tables(trust.verdict_says, trust)
     return None if trust.verdict is None else trust.verdict == "A", text
@@ -191,7 +175,7 @@ def _no_halves(trust: Trust) -> str:
     return next(halves, "Splits were not asked for.")
 
 
-@_of_evidence("H001", "At least half of the loss replicates on held-out rows")
+@_question("H001", "At least half of the loss replicates on held-out rows", of="evidence")
 def _replicates(trust: Trust) -> Answered:
     if trust.held_out is None:
         return None, _no_halves(trust)
@@ -200,15 +184,17 @@ def _replicates(trust: Trust) -> Answered:
     return replicates, f"{trust.held_out.told_gap} {whole}"
 
 
-@_of_evidence("H002", "Halves of the table, searched apart, name the same rows")
+@_question("H002", "Halves of the table, searched apart, name the same rows", of="evidence")
 def _halves_agree(trust: Trust) -> Answered:
     if trust.held_out is None:
         return None, _no_halves(trust)
     return trust.held_out.agree, trust.held_out.told_overlap
 
 
-@_of_evidence(
-    "B001", "Most rows of the group are found in nearly every search of a part of the table"
+@_question(
+    "B001",
+    "Most rows of the group are found in nearly every search of a part of the table",
+    of="evidence",
 )
 def _belongs(trust: Trust) -> Answered:
     found = trust.membership
@@ -236,7 +222,7 @@ def _too_few_starts(audit: Audit, group: GroupResult) -> str:
     return f"Needs {FEWEST_RUNS} runs, got {runs}. Repeat with {again}."
 
 
-@_of_group("S001", "Searches from other starts find the same group")
+@_question("S001", "Searches from other starts find the same group", of="group")
 def _starts_agree(audit: Audit, group: GroupResult) -> Answered:
     too_few, found = _too_few_starts(audit, group), group.stability
     if too_few or found is None:
@@ -245,7 +231,7 @@ def _starts_agree(audit: Audit, group: GroupResult) -> Answered:
     return found.agrees, found.told, differ
 
 
-@_of_group("S002", "Several distinct groups are left out nearly as much")
+@_question("S002", "Several distinct groups are left out nearly as much", of="group")
 def _several_groups(audit: Audit, group: GroupResult) -> Answered:
     too_few, found = _too_few_starts(audit, group), group.stability
     if too_few or found is None:
@@ -253,14 +239,16 @@ def _several_groups(audit: Audit, group: GroupResult) -> Answered:
     return found.nearly_equal > 1, found.told_several
 
 
-@_of_group("E001", "A short sentence describes the group")
+@_question("E001", "A short sentence describes the group", of="group")
 def _described(audit: Audit, group: GroupResult) -> Answered:
     sentence = group.explanation.sentence
     fits = NOT_APPLICABLE if sentence is None else sentence.describes
     return fits, group.explanation.told_sentence
 
 
-@_of_group("A001", "The group looks like a sensitive column that the search did not see")
+@_question(
+    "A001", "The group looks like a sensitive column that the search did not see", of="group"
+)
 def _aligned(audit: Audit, group: GroupResult) -> Answered:
     if not audit.intake.sensitive:
         return NOT_APPLICABLE, _no_sensitive()
@@ -278,7 +266,7 @@ def _aligned(audit: Audit, group: GroupResult) -> Answered:
     return bool(alike), f"{describe_claims(lines)}{seen}"
 
 
-@_of_group("O001", "The outcome differs between the group and the rest")
+@_question("O001", "The outcome differs between the group and the rest", of="group")
 def _outcome(audit: Audit, group: GroupResult) -> Answered:
     found = group.explanation
     if not found.outcome:
@@ -291,7 +279,7 @@ def _outcome(audit: Audit, group: GroupResult) -> Answered:
     return first.differs != 0, f"{first}.{small}{lacking}"
 
 
-@_of_audit("M001", "Fair PCA lowers the largest loss")
+@_question("M001", "Fair PCA lowers the largest loss")
 def _mitigation(audit: Audit) -> Answered:
     here = audit.mitigation.here
     sides = len(here.losses_before)
@@ -308,7 +296,7 @@ def _mitigation(audit: Audit) -> Answered:
     )
 
 
-@_of_audit("M002", "Mitigation for {whom} leaves another group as badly off")
+@_question("M002", "Mitigation for {whom} leaves another group as badly off")
 def _moved(audit: Audit) -> Answered:
     after = audit.afterwards
     if after is None:
@@ -316,7 +304,7 @@ def _moved(audit: Audit) -> Answered:
     return after.moved, after.told
 
 
-@_of_audit("N001", "A subgroup is left out")
+@_question("N001", "A subgroup is left out")
 def _subgroup(audit: Audit) -> Answered:
     named, shape = audit.named, audit.intake.X.shape
     if named is None:
@@ -337,7 +325,7 @@ def _subgroup(audit: Audit) -> Answered:
     return None, f"{named.told_leading} {needs}"
 
 
-@_of_audit("K001", "A known group is left out")
+@_question("K001", "A known group is left out")
 def _known(audit: Audit) -> Answered:
     known = audit.known
     if not audit.intake.sensitive:
@@ -359,14 +347,14 @@ def _no_harm(audit: Audit) -> Answered:
     return None, audit.no_harm or audit.skipped
 
 
-@_of_group("P001", "{shared} costs the group more than the rest")
+@_question("P001", "{shared} costs the group more than the rest", of="group")
 def _harm(audit: Audit, group: GroupResult) -> Answered:
     if group.harm is None:
         return _no_harm(audit)
     return group.harm.costs_more, group.harm.told_cost
 
 
-@_of_group("P002", "Fair PCA gives it back without costing the rest")
+@_question("P002", "Fair PCA gives it back without costing the rest", of="group")
 def _gives_back(audit: Audit, group: GroupResult) -> Answered:
     harm = group.harm
     if harm is None:
@@ -374,7 +362,9 @@ def _gives_back(audit: Audit, group: GroupResult) -> Answered:
     return harm.gives_back, harm.told_return + f" {NOT_FOR_OTHERS}" * harm.gives_back
 
 
-@_of_group("P003", "The prediction that is there errs more on the group than on the rest")
+@_question(
+    "P003", "The prediction that is there errs more on the group than on the rest", of="group"
+)
 def _prediction(audit: Audit, group: GroupResult) -> Answered:
     found, why = group.prediction, group.no_prediction
     if found is not None:
@@ -392,7 +382,7 @@ def _some(columns: list[str]) -> str:
     return listed(list(map(as_name, columns))) if len(columns) < 3 else f"{len(columns)} columns"
 
 
-@_of_audit("T001", "The group changes if numbers that look like codes are categories")
+@_question("T001", "The group changes if numbers that look like codes are categories")
 def _codes(audit: Audit) -> Answered:
     intake, other = audit.intake, audit.other_reading
     if intake.features is not None:
@@ -417,7 +407,7 @@ def _codes(audit: Audit) -> Answered:
     return True, detail, caution.format(_some(columns))
 
 
-@_of_audit("T002", "A searched column gives the outcome away")
+@_question("T002", "A searched column gives the outcome away")
 def _leaks(audit: Audit) -> Answered:
     leaks = audit.intake.leaks
     if audit.intake.target is None:
@@ -434,7 +424,7 @@ def _leaks(audit: Audit) -> Answered:
     return True, detail, f"Models of the target do not see {alone}, which alone would give it away."
 
 
-@_of_audit("T003", "Columns repeat others")
+@_question("T003", "Columns repeat others")
 def _copies(audit: Audit) -> Answered:
     copies = audit.intake.copies
     if not copies:
@@ -443,7 +433,7 @@ def _copies(audit: Audit) -> Answered:
     return True, f"{told}. Each counts once: the first of them is searched."
 
 
-@_of_audit("T004", "Values may stand for something else")
+@_question("T004", "Values may stand for something else")
 def _suspects(audit: Audit) -> Answered:
     suspects = audit.intake.suspects
     if not suspects:
@@ -457,7 +447,7 @@ def _suspects(audit: Audit) -> Answered:
     return True, f"{told}.", f"{where}, which may mean it is missing."
 
 
-@_of_audit("T005", "Missing cells tell who is in the group")
+@_question("T005", "Missing cells tell who is in the group")
 def _missing(audit: Audit) -> Answered:
     intake, blanks = audit.intake, audit.blanks
     indicators = intake.encoder.missing_indicators_
@@ -475,7 +465,7 @@ def _missing(audit: Audit) -> Answered:
     return tells, " ".join(said), said[0] if tells else ""
 
 
-@_of_audit("T006", "Rows are repeated")
+@_question("T006", "Rows are repeated")
 def _repeated(audit: Audit) -> Answered:
     repeats = audit.repeats
     if repeats.beyond_chance:
@@ -489,7 +479,7 @@ def _repeated(audit: Audit) -> Answered:
     )
 
 
-@_of_audit("T007", "Cells that are no numbers were taken for missing")
+@_question("T007", "Cells that are no numbers were taken for missing")
 def _strays(audit: Audit) -> Answered:
     odd = [fact for fact in audit.intake.facts if fact.strays]
     if not odd:
@@ -512,7 +502,7 @@ def _stray(fact: ColumnFacts) -> str:
     return f"{name} holds {kind} but for {counted(cells, 'cell')}: {leading(texts)}"
 
 
-@_of_audit("A002", "A searched column stands for a sensitive one")
+@_question("A002", "A searched column stands for a sensitive one")
 def _proxies(audit: Audit) -> Answered:
     proxies = audit.intake.proxies
     if not audit.intake.sensitive:
@@ -525,7 +515,7 @@ def _proxies(audit: Audit) -> Answered:
     return True, f"{told}.", caution
 
 
-@_of_audit("R001", "The group is the same under other readings of the table")
+@_question("R001", "The group is the same under other readings of the table")
 def _readings(audit: Audit) -> Answered:
     found = audit.readings
     if found is None:
