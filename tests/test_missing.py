@@ -70,7 +70,7 @@ def test_any_text_is_read_or_refused(names, text):
         try:
             missing = Missing.of(given_, names)
             once = missing.apply(column)
-            missing.told([column])
+            missing.describe([column])
         except InputError:
             continue
         assert_same(missing.apply(once), once)
@@ -232,7 +232,7 @@ def test_refusals(given, text):
     }
     columns = columns_of(pd.DataFrame(table))
     with pytest.raises(InputError, match=text):
-        Missing.of(given, list(table)).told(columns)
+        Missing.of(given, list(table)).describe(columns)
 
 
 def test_counts_by_value_and_column():
@@ -245,7 +245,7 @@ def test_counts_by_value_and_column():
     missing = Missing.of("999,none,b=-1,c=x", list(cells))
     # by column, its own values first
     assert list(map(missing.cells, columns)) == [[2, 0], [1, 1, 0], [1, 1, 2]]
-    assert Missing.of("999,b=-1", list(cells)).told(columns[:2]) == (
+    assert Missing.of("999,b=-1", list(cells)).describe(columns[:2]) == (
         "999 was declared missing: 2 cells of a and 1 cell of b; "
         "-1 was declared missing: 1 cell of b"
     )

@@ -143,7 +143,7 @@ class Column:
             return date(float(value))
         return shortest(float(value))
 
-    def told(self, value: float, spread: float) -> str:
+    def describe(self, value: float, spread: float) -> str:
         """A number or date, rounded to what matters to a ``spread`` where that is shorter."""
         rounded = date(value, spread) if self.dates else number(value, spread)
         return min(self.show(value), rounded, key=lambda text: len(text.replace(",", "")))

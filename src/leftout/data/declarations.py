@@ -61,15 +61,12 @@ class ColumnDeclarations:
         self, table: Any, *, drop: Iterable[Any] | None = None, unread: Iterable[Any] | None = None
     ) -> list[Column]:
         """The table's columns, those that are said to be codes as categories."""
-        return columns_of(table, categorical=self._categories, drop=drop, unread=unread)
+        return columns_of(table, categorical=self.categories, drop=drop, unread=unread)
 
     @property
-    def _categories(self) -> Set[str]:
+    def categories(self) -> Set[str]:
+        """Columns whose numbers or dates are said to be codes."""
         return {*self.dictionary.categorical, *self.categorical} - self.numeric
-
-    def wants_category(self, name: str) -> bool:
-        """Whether the numbers or dates of a column are said to be codes."""
-        return name in self._categories
 
     def check(self, raw: Sequence[Column], cells_of: Sequence[Sequence[int]] | None = None) -> None:
         """Refuse values to be missing that no row holds; else say how many cells do.
@@ -77,7 +74,7 @@ class ColumnDeclarations:
         ``cells_of`` each column hold its values, where ``raw`` is only a sample.
         """
         if self.missing:
-            warn(f"{self.missing.told(raw, cells_of)}.")
+            warn(f"{self.missing.describe(raw, cells_of)}.")
 
     def columns_and_types(
         self, raw: Sequence[Column], aside: Set[str] = frozenset()

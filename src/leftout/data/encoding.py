@@ -80,11 +80,6 @@ class NumericEncoding:
     def names(self, name: str) -> list[str]:
         return [name] * (self.low < self.high)
 
-    def unit(self, values: float | Floats) -> Floats:
-        """Numbers from 0 to 1; of huge ones, too."""
-        half = self.high / 2.0 - self.low / 2.0
-        return (np.asarray(values) / 2.0 - self.low / 2.0) / (half or np.inf)
-
     def read(self, column: Column) -> Read:
         column = read_alike(column, False, self.dates, self.written)
         values = column.numbers
@@ -276,7 +271,7 @@ def _scaled(column: Column, summary: ColumnSummary) -> str:
         return "{} is 0, {} is 1".format(*map(column.show, values))
     scale = 2.0 * min(ends[1] / 2.0 - ends[0] / 2.0, _HUGE)
     plain = replace(column, categories=None)
-    return "{} to {}, scaled".format(*(plain.told(end, scale) for end in ends))
+    return "{} to {}, scaled".format(*(plain.describe(end, scale) for end in ends))
 
 
 class MissingIndicator(NamedTuple):

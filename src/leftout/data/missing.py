@@ -70,7 +70,7 @@ class Missing:
     >>> from leftout.data.columns import column_of
     >>> missing = Missing.of("999,review=-1", ["age", "review"])
     >>> review = column_of([0, 1, 2, -1, 999], "review")
-    >>> missing.told([review])
+    >>> missing.describe([review])
     '-1 was declared missing: 1 cell of review; 999 was declared missing: 1 cell of review'
     >>> missing.apply(review).missing.tolist()
     [False, False, False, True, True]
@@ -123,7 +123,7 @@ class Missing:
         """How many cells hold each of the values of a column; of one before ``apply``."""
         return [int(_rows(column, hit).sum()) for hit in _hits(column, self.of_column(column))]
 
-    def told(
+    def describe(
         self, columns: Sequence[Column], cells_of: Sequence[Sequence[int]] | None = None
     ) -> str:
         """How many cells of which columns hold each value, in words; of columns before ``apply``.

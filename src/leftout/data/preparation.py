@@ -14,7 +14,6 @@ from leftout.data.column_reader import PREDICTION, TARGET, sampled, sampled_plac
 from leftout.data.columns import Column, names_of
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoding import Floats
-from leftout.data.frames import as_frame, rows_of
 from leftout.data.profiling.column_types import ColumnFacts
 from leftout.data.roles import is_name, outcome_of
 from leftout.data.schema_inference import MOST_FEATURES, TableSchema, infer_schema
@@ -189,24 +188,20 @@ def prepare_table(
     declared.check(raw)
     n_rows = len(raw[0])
     check_width(len(raw))
-    table, rows = source.table, np.arange(n_rows)
-    target, prediction = reading.target, reading.prediction
-    outcome, guess = outcome_of(raw, target), outcome_of(raw, prediction, "prediction")
+    rows = np.arange(n_rows)
+    target = outcome_of(raw, reading.target)
+    prediction = outcome_of(raw, reading.prediction, "prediction")
     if sample is not None:
-        strata = _strata(outcome if reading.encoding == "target" else None, n_rows)
+        strata = _strata(target if reading.encoding == "target" else None, n_rows)
         rows = _sampled(strata, sample, rng)
-    if len(rows) < n_rows:
-        table = _rows(table, rows)
-        raw = declared.columns(table, unread=reading.drop)
-        outcome = None if outcome is None else outcome.take(rows)
-        guess = None if guess is None else guess.take(rows)
     check_length(len(rows))
-    asked = replace(
-        reading,
-        target=target if is_name(target) else outcome,
-        prediction=prediction if is_name(prediction) else guess,
-    )
-    decided = _schema(raw, declared, asked, once)
+    if target is not None and not is_name(reading.target):  # values that came beside the table
+        reading = replace(reading, target=target.take(rows))
+    if prediction is not None and not is_name(reading.prediction):
+        reading = replace(reading, prediction=prediction.take(rows))
+    if len(rows) < n_rows:
+        raw = [sampled(column, rows) for column in raw]
+    decided = _schema(raw, declared, reading, once)
     return PreparedTable(
         **vars(decided),
         source=source.name,
@@ -214,7 +209,7 @@ def prepare_table(
         rows=rows,
         n_rows=n_rows,
         X=decided.encoder.fit_scale(decided.searched),
-        index=getattr(table, "index", None) if hasattr(table, "iloc") else None,
+        index=source.table.index[rows] if hasattr(source.table, "iloc") else None,
     )
 
 
@@ -295,9 +290,3 @@ def _strata(target: Column | None, n_rows: int) -> NDArray[np.integer]:
     if target is None or target.categories is None:
         return np.zeros(n_rows, dtype=np.intp)
     return target.codes()
-
-
-def _rows(table: Any, rows: NDArray[np.intp]) -> Any:
-    if as_frame(table) is None:
-        return (table if isinstance(table, np.ndarray) else np.asarray(table))[rows]
-    return rows_of(table, rows)

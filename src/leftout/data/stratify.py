@@ -45,12 +45,10 @@ def strata(column: Column, bands: int, smallest: int) -> Stratum:
     Of a category with more than 50 values those that ``smallest`` rows have are groups (50 at
     most), and all others are one; a note says so.
     """
-    parts = bin_column(
-        column, bands if column.categories is None and _distinct(column) > _FEW else _FEW
-    )
+    n_values = column.n_values
+    parts = bin_column(column, bands if column.categories is None and n_values > _FEW else _FEW)
     codes, conditions = parts.codes, [parts.condition(code) for code in range(parts.n_bins)]
     labels = [_label(parts, code) for code in range(parts.n_known)]
-    n_values = _distinct(column)
     if column.categories is not None and n_values > _MANY:
         codes, kept = _pooled(parts, smallest)
         missing = conditions[parts.n_known :]
@@ -77,13 +75,6 @@ def _pooling(column: Column, n_values: int, n_kept: int, smallest: int) -> str:
         f"at least {smallest:,} rows have, {are}; the other {n_values - n_kept:,} are one group "
         "together."
     )
-
-
-def _distinct(column: Column) -> int:
-    """How many values occur."""
-    if column.categories is None:
-        return len(column.tabulated[0])
-    return int(np.count_nonzero(np.bincount(column.values + 1, minlength=1)[1:]))
 
 
 def _pooled(parts: BinnedColumn, smallest: int) -> tuple[NDArray[np.int32], list[int]]:

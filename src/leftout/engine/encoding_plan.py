@@ -94,7 +94,7 @@ def _read(readers: Iterable[ColumnReader], chunk: Chunk, batch: pa.RecordBatch) 
 
 def _raw(reader: ColumnReader, cells: pa.Array, chunk: Chunk) -> Column:
     kind = chunk.schema.field(reader.raw).type
-    return raw_column(reader.raw, cells, kind, reader.declared.wants_category(reader.raw))
+    return raw_column(reader.raw, cells, kind, reader.raw in reader.declared.categories)
 
 
 def prepare_chunks(

@@ -410,7 +410,7 @@ def _median(column: Column, side: Mask) -> tuple[str, None]:
         middle = float(np.median(values))
         spread = float(np.subtract(*np.percentile(values, [75, 25])))
     # values of many sizes spread further than the median, which is no zero
-    return column.told(middle, min(spread, abs(middle))), None
+    return column.describe(middle, min(spread, abs(middle))), None
 
 
 def _most_frequent(column: Column, side: Mask) -> tuple[str, float]:

@@ -231,9 +231,7 @@ def _becomes(column: Column, kind: ColumnFacts) -> tuple[str, int]:
 
 def _counts(column: Column) -> np.ndarray:
     """How often each value occurs, in their order."""
-    if column.categories is None:
-        return column.tabulated[1]
-    return np.bincount(column.values + 1, minlength=len(column.categories) + 1)[1:]
+    return column.tabulated[1] if column.categories is None else column.category_counts
 
 
 def _example(column: Column) -> str:
@@ -245,7 +243,7 @@ def _example(column: Column) -> str:
         return shortened(column.categories[int(value)])
     with np.errstate(over="ignore", invalid="ignore"):
         spread = float(np.ptp(column.values[known]))
-    return column.told(float(value), spread)
+    return column.describe(float(value), spread)
 
 
 def _values(column: Column, counts: np.ndarray) -> list[str]:

@@ -200,7 +200,7 @@ def _of_numbers(column: Column, scores: StandardScores) -> ColumnFacts:
     if not _whole(distinct):
         with np.errstate(over="ignore"):
             spread = float(distinct[-1] - distinct[0])
-        low, high = (column.told(float(end), spread) for end in distinct[[0, -1]])
+        low, high = (column.describe(float(end), spread) for end in distinct[[0, -1]])
         why = f"{n_values:,} values from {low} to {high}"
         return _kind(column, "number", why, overrule="categorical")
     n_rows = len(column) - column.n_missing
