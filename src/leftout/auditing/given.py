@@ -128,14 +128,22 @@ def _frame(source: Source) -> pd.DataFrame:
     """The table as a pandas frame with the kinds of columns that pandas would have read."""
     import pandas as pd
 
-    frame = as_frame(source.table)
-    if frame is None:
+    if as_frame(source.table) is None:
         return pd.DataFrame(np.asarray(source.table))
-    table = frame.to_pandas() if not isinstance(source.table, pd.DataFrame) else source.table
-    # cells of text are as they were written
-    if source.path is not None and format_of(source.path) in TEXT:
-        table = pd.read_csv(io.StringIO(table.to_csv(index=False)))
-    return table
+    return _typed(_pandas(source.table), source.path)
+
+
+def _pandas(table: Any) -> pd.DataFrame:
+    return table if hasattr(table, "iloc") else as_frame(table).to_pandas()
+
+
+def _typed(frame: pd.DataFrame, path: str | None) -> pd.DataFrame:
+    """A frame with numbers where it was read from a file of text, whose cells are as written."""
+    import pandas as pd
+
+    if path is None or format_of(path) not in TEXT:
+        return frame
+    return pd.read_csv(io.StringIO(frame.to_csv(index=False)))
 
 
 def _matrix(features: Any, table: Any, n_rows: int) -> tuple[Array, list[str]]:
@@ -171,20 +179,15 @@ def _read(path: str) -> Any:
             raise InputError(
                 f"{called(path)} cannot be read as an array of numbers: {short(error)}."
             ) from error
-    frame = read_table(path)
-    if format_of(path) in TEXT:
-        import pandas as pd
-
-        frame = pd.read_csv(io.StringIO(frame.to_csv(index=False)))
-    return frame
+    return _typed(read_table(path), path)
 
 
 def _matched(features: Any, table: Any, n_rows: int) -> Any:
     """Features in the order of the table's rows, where a column that both have is a key."""
-    frame = as_frame(features).to_pandas() if not hasattr(features, "iloc") else features
+    frame = _pandas(features)
     if as_frame(table) is None:
         return frame
-    raw = as_frame(table).to_pandas() if not hasattr(table, "iloc") else table
+    raw = _pandas(table)
     known = set(names_of(table))
     for name in frame.columns:
         if name not in raw.columns or str(name) not in known:

@@ -46,65 +46,45 @@ def named_and_known(
     report: Report,
 ) -> tuple[NamedGroups | None, KnownGroups | None]:
     """Both kinds of groups on all rows, with what surrogate tables of ``rows`` explain."""
-    named = None
+    named, shared = None, found.representation
+    how: dict[str, Any] = {"random_state": settings.random_state, "n_jobs": n_jobs}
     if settings.preset is None:
         named = named_groups(
             intake.X,
             intake.telling,
             n_components=found.n_components_,
-            representation=found.representation,
+            representation=shared,
             depth=1 if wide else 2,  # pairs of very many columns would take hours
             target=intake.target,
             positive=intake.positive,
-            random_state=settings.random_state,
-            n_jobs=n_jobs,
             progress=report,
+            **how,
         )
-    known = _of_known_columns(found, intake, settings, n_jobs, report)
+    known, why = None, ""
+    for depth in (2, 1) if intake.hidden else ():  # of very many groups, those of single columns
+        report("known groups", 1, 1)
+        try:
+            known = known_groups(
+                intake.X, intake.hidden, n_components=found.n_components_, representation=shared,
+                depth=depth, permutations=_PERMUTATIONS, **how,
+            )  # fmt: skip
+            break
+        except InputError as error:
+            why = str(error)
+    if why and known is None:
+        warn(f"Known groups were not compared. {why}")
     if named is not None and not wide:
         named = subgroup_null_test(
             intake.X,
             named,
-            representation=found.representation,
+            representation=shared,
             rows=rows,
             repeats=find_repeats(intake.X[rows]),
             tables=min(settings.n_surrogates, TABLES),
-            random_state=settings.random_state,
-            n_jobs=n_jobs,
             progress=report,
+            **how,
         )
     return named, known
-
-
-def _of_known_columns(
-    found: MaxDisparityPartition,
-    intake: PreparedTable,
-    settings: Settings,
-    n_jobs: int | None,
-    report: Report,
-) -> KnownGroups | None:
-    """The groups of the columns that were kept out of the search."""
-    columns = intake.hidden
-    if not columns:
-        return None
-    report("known groups", 1, 1)
-    why = ""
-    for depth in (2, 1):  # of very many groups, those of single columns
-        try:
-            return known_groups(
-                intake.X,
-                columns,
-                n_components=found.n_components_,
-                representation=found.representation,
-                depth=depth,
-                permutations=_PERMUTATIONS,
-                random_state=settings.random_state,
-                n_jobs=n_jobs,
-            )
-        except InputError as error:
-            why = str(error)
-    warn(f"Known groups were not compared. {why}")
-    return None
 
 
 def measure_harm(
