@@ -58,10 +58,11 @@ class Shuffled(Local):
 
     name = "shuffled"
 
-    def stream(self, function, items, tell=silent):
+    def fold(self, function, items, merge, tell=silent):
         places = random.Random(len(items)).sample(range(len(items)), len(items))
-        found = {place: function(items[place]) for place in places}
-        return (found[place] for place in range(len(items)))
+        found = {place: super(Shuffled, self).fold(function, [items[place]], merge)
+                 for place in places}  # fmt: skip
+        return super().fold(found.get, range(len(items)), merge, tell)
 
 
 class Meddling(Local):

@@ -72,22 +72,24 @@ PAPER = "The paper's preset does not look at this. Audit without it."
 
 
 Listener = Callable[[Audit], None] | None
-Mitigate = Callable[[MaxDisparityPartition, Report], Mitigation]
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class AuditPipeline:
-    """The stages of an audit, on a table that is taken in."""
+    """The stages of an audit, on a table that is taken in.
+
+    Where ``X`` is a sample of a table in chunks, some of them go on to all rows:
+    :class:`leftout.engine.work.ChunkedAudit`.
+    """
 
     intake: PreparedTable
     search: MaxDisparityPartition  # as asked; the number of components is settled
-    search_problem: SearchProblem  # the whole table's problem, of any size
+    search_problem: SearchProblem  # of X, of any size
     settings: Settings
     X: pd.DataFrame
     rows: NDArray[np.intp]  # those that evidence and other solvers are tried on
     part: pd.DataFrame
     stages: Stages
-    exact: Callable[[KnownGroups], KnownGroups] | None = None  # where X is a sample, on all rows
     given: Given | None = None  # features or a pipeline; None: the table's own
 
     @classmethod
@@ -147,27 +149,33 @@ class AuditPipeline:
             found = group_selection.papers(self.search, self.X, stability)
         else:
             d = self.search_problem.problem.d
-            plan = group_selection.plan_groups(self.search, d, self.X, self.rows, asked, report)
-            found = group_selection.find_groups(
-                self.search, self.search_problem, self.X, plan, self.wide
+            plan = group_selection.plan_groups(
+                self.search, d, self.X, self.rows, asked, report, self.n_rows
             )
+            found = self.find(plan)
         with one_thread(plan.n_groups == 1 and self.wide and self.X.size <= SMALL):
-            start = self.started(found, plan, notes, stability=stability)
+            start = self.started(found, plan, notes, stability)
         return self.answered(start, plan, first, partial)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that are searched."""
+        return len(self.X)
+
+    def find(self, plan: GroupPlan) -> MaxDisparityPartition:
+        """The groups of a plan among all rows."""
+        return group_selection.find_groups(
+            self.search, self.search_problem, self.X, plan, self.wide
+        )
 
     def started(
         self,
         found: MaxDisparityPartition,
         plan: GroupPlan,
         notes: list[str],
-        *,
         stability: Stability | None = None,
-        by_moments: Mitigate | None = None,
     ) -> Audit:
-        """Who the groups of a plan are, and what Fair PCA does about it; no finding yet.
-
-        ``by_moments``: how Fair PCA is computed, where not from the rows at hand.
-        """
+        """Who the groups of a plan are, and what Fair PCA does about it; no finding yet."""
         other = blanks = None
         if self.settings.preset is None and self.given is None:
             blanks = find_blanks(found, self.intake)
@@ -186,7 +194,7 @@ class AuditPipeline:
             left_out_groups=groups,
             counted=plan.counted,
             chosen=plan.chosen,
-            mitigation=(by_moments or self.mitigated)(found, self.stages.begin(MITIGATE)),
+            mitigation=self.mitigated(found, self.stages.begin(MITIGATE)),
             intake=self.intake,
             other_reading=other,
             blanks=blanks,
@@ -269,9 +277,11 @@ class AuditPipeline:
             now.examined, self.intake, self.settings, few_of(self.rows, self.X.shape[1]),
             self.wide, self.search.n_jobs, self.stages.begin(NAME),
         )  # fmt: skip
-        if known is not None and self.exact is not None:
-            known = self.exact(known)
-        return replace(now, named=named, known=known)
+        return replace(now, named=named, known=known and self.counted(known))
+
+    def counted(self, known: KnownGroups) -> KnownGroups:
+        """Known groups with what they lose on all rows."""
+        return known
 
     @property
     def _searched_after(self) -> NDArray[np.intp]:

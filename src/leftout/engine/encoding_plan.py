@@ -227,7 +227,7 @@ class ChunkedRows:
         wanted = within(self.chunks, places)
         if not wanted:
             return np.empty((0, self.n_features))
-        return self.fold(partial(_taken, self.plan), wanted, _stacked)
+        return self.fold(partial(_taken, self.plan), wanted, joined_rows)
 
 
 def _passed(plan: EncodingPlan, one: Pass[T], chunk: Chunk) -> T:
@@ -240,5 +240,6 @@ def _taken(plan: EncodingPlan, wanted: tuple[Chunk, Places]) -> Array:
     return np.concatenate([rows.copy() for _, rows in plan.blocks(*wanted)])
 
 
-def _stacked(a: Array, b: Array) -> Array:
+def joined_rows(a: Array, b: Array) -> Array:
+    """Rows of one stretch, then of the next."""
     return np.concatenate([a, b])

@@ -2,9 +2,7 @@
 
 All work on all rows is a function of one chunk and a way to merge two results. Sums of floating
 numbers depend on their order, so every engine merges in the order of the chunks by the fixed tree
-of :func:`leftout.linalg.passes.fold`, whoever finishes first. A run of ``2^k`` chunks that starts
-at a multiple of ``2^k`` is a branch of that tree, so it may be folded wherever it is read, and
-nothing changes.
+of :func:`leftout.linalg.passes.fold`, whoever finishes first.
 
 A task of a cluster is a pure function with all that it needs as arguments: nothing is scattered, so
 nothing is lost with a worker but the time of its task, which is run again elsewhere.
@@ -14,12 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
-from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from leftout.errors import InputError, parameter_label
@@ -32,10 +28,6 @@ Item = TypeVar("Item")
 # Called with how many chunks are done, and how many there are.
 Tell = Callable[[int, int], None]
 
-# Tasks that are out, for each thread of a cluster.
-_AHEAD = 4
-# Results that come back to be merged here, for each thread and at least.
-_RUNS, _FEWEST_RUNS = 16, 256
 # Seconds that a scheduler has to answer, and workers to appear.
 _ANSWER, _PATIENCE = 10, 300
 # What has to be the same everywhere for the same digits.
@@ -54,48 +46,7 @@ class Fold(Protocol):
     ) -> T: ...
 
 
-def _on_one_thread(function: Callable[[Item], T], item: Item) -> T:
-    with one_thread():
-        return function(item)
-
-
-def _folded(function: Callable[[Item], T], merge: Callable[[T, T], T], items: Sequence[Item]) -> T:
-    return fold(map(function, items), merge)
-
-
-class Engine:
-    """Runs a function over chunks; whoever has a ``stream`` is one."""
-
-    name: str
-    closed = False
-
-    def stream(
-        self, function: Callable[[Item], T], items: Sequence[Item], tell: Tell = silent
-    ) -> Iterator[T]:
-        """Each result, in order; only a few are kept at a time."""
-        raise NotImplementedError
-
-    def most(self, items: Sequence[Any]) -> int:
-        """Results that may come back to be merged here."""
-        return len(items)
-
-    def close(self) -> None:
-        """Let go of what it has started."""
-
-    def fold(
-        self,
-        function: Callable[[Item], T],
-        items: Sequence[Item],
-        merge: Callable[[T, T], T],
-        tell: Tell = silent,
-    ) -> T:
-        """All results merged, in order, by the fixed tree."""
-        branches = runs(items, self.most(items))
-        with one_thread():
-            return fold(self.stream(partial(_folded, function, merge), branches, tell), merge)
-
-
-class Local(Engine):
+class Local:
     """One chunk at a time, in this process.
 
     Examples
@@ -105,31 +56,32 @@ class Local(Engine):
     """
 
     name = "local"
+    closed = False
 
-    def stream(
-        self, function: Callable[[Item], T], items: Sequence[Item], tell: Tell = silent
-    ) -> Iterator[T]:
-        """Each result, in order."""
-        for done, item in enumerate(items, start=1):
-            yield _on_one_thread(function, item)
-            tell(done, len(items))
+    def fold(
+        self,
+        function: Callable[[Item], T],
+        items: Sequence[Item],
+        merge: Callable[[T, T], T],
+        tell: Tell = silent,
+    ) -> T:
+        """All results merged, in order, by the fixed tree."""
 
+        def results() -> Iterator[T]:
+            for done, item in enumerate(items, start=1):
+                yield function(item)
+                tell(done, len(items))
 
-def runs(items: Sequence[Item], most: int) -> list[Sequence[Item]]:
-    """Items in runs of ``2^k`` neighbours, the shortest that make at most so many runs.
-
-    Examples
-    --------
-    >>> [list(each) for each in runs(range(7), 4)]
-    [[0, 1], [2, 3], [4, 5], [6]]
-    """
-    width = 1
-    while width * most < len(items):
-        width *= 2
-    return [items[start : start + width] for start in range(0, len(items), width)]
+        with one_thread():
+            return fold(results(), merge)
 
 
-class Dask(Engine):
+def _on_one_thread(function: Callable[..., T], *given: Any) -> T:
+    with one_thread():
+        return function(*given)
+
+
+class Dask:
     """Tasks on a ``distributed`` cluster.
 
     Parameters
@@ -141,6 +93,7 @@ class Dask(Engine):
     """
 
     name = "dask"
+    closed = False
 
     def __init__(self, client: Any, closing: ExitStack | None = None) -> None:
         self.client, self.closing = client, closing
@@ -208,7 +161,7 @@ class Dask(Engine):
 
         Every worker must have the same versions, and read ``path`` at the same ``size``.
         """
-        self._threads()
+        self._wait_for_workers()
         found = self.client.get_versions(packages=list(_PACKAGES))
         mine = found["client"]["packages"]
         for worker, theirs in sorted(found["workers"].items()):
@@ -229,49 +182,50 @@ class Dask(Engine):
                     "same files at the same path."
                 )
 
-    def most(self, items: Sequence[Any]) -> int:
-        """Results that may come back to be merged here; runs of chunks are folded elsewhere."""
-        return max(_RUNS * self._threads(), _FEWEST_RUNS)
-
-    def stream(
-        self, function: Callable[[Item], T], items: Sequence[Item], tell: Tell = silent
-    ) -> Iterator[T]:
-        """Each result, in order; few tasks are out at a time."""
-        task, left = partial(_on_one_thread, function), iter(items)
-        out: deque[Any] = deque()
-        room = _AHEAD * self._threads()
+    def fold(
+        self,
+        function: Callable[[Item], T],
+        items: Sequence[Item],
+        merge: Callable[[T, T], T],
+        tell: Tell = silent,
+    ) -> T:
+        """All results merged, in order, by the fixed tree, whose branches are tasks as well."""
+        self._wait_for_workers()
+        submit = partial(self.client.submit, _on_one_thread, pure=False)
+        chunks = [submit(function, item) for item in items]
+        of_chunk = {future.key: item for future, item in zip(chunks, items, strict=True)}
+        # what can be merged is merged before more is read
+        whole = fold(chunks, partial(submit, merge, priority=1))
+        done = _distributed().as_completed(chunks, loop=self.client.loop)
+        chunks.clear()  # a result is held no longer than until it is merged
+        failed = None
         try:
-            for done, item in enumerate(items, start=1):
-                some = islice(left, room - len(out))
-                out.extend(self.client.submit(task, each, pure=False) for each in some)
-                result = self._result(out[0], item)
-                out.popleft().release()
-                yield result
-                tell(done, len(items))
+            for count, future in enumerate(done, start=1):
+                if future.status != "finished":
+                    failed = of_chunk[future.key]
+                    future.result()
+                tell(count, len(items))
+            return whole.result()
+        except Exception as error:
+            raise self._refusal(error, failed) from error
         finally:
-            if out and self.client.status == "running":
-                self.client.cancel(list(out), force=True)
+            done.clear()
 
-    def _result(self, future: Any, item: Any) -> Any:
-        """What a task gives, however often workers are lost meanwhile."""
+    def _refusal(self, error: Exception, item: Any) -> Exception:
+        """What to say of an error on the cluster, while it worked on a chunk or merged (None)."""
         from distributed.scheduler import KilledWorker
 
-        try:
-            return future.result()
-        except KilledWorker as error:
-            raise InputError(
+        if isinstance(error, KilledWorker):
+            return InputError(
                 f"Workers ended again and again while they worked on {_called(item)}: they "
                 f"may have too little memory. Give each more ({parameter_label('memory', '4GB')})."
-            ) from error
-        except (CancelledError, OSError) as error:
-            if self.client.status == "running" and not isinstance(error, CancelledError):
-                raise
-            raise self._gone(error) from error
+            )
+        lost = isinstance(error, OSError) and self.client.status != "running"
+        return self._gone(error) if lost or isinstance(error, CancelledError) else error
 
-    def _threads(self) -> int:
+    def _wait_for_workers(self) -> None:
         try:
             self.client.wait_for_workers(1, timeout=_PATIENCE)
-            return max(1, sum(self.client.nthreads().values()))
         except Exception as error:
             raise self._gone(error) from error
 
@@ -284,10 +238,14 @@ class Dask(Engine):
         )
 
 
+Engine = Local | Dask
+
+
 def _called(item: Any) -> str:
-    """What people call a chunk, the first of a run, or one with something beside it."""
-    while isinstance(item, list | tuple):
-        item = item[0]
+    """What people call a chunk, or one with something beside it."""
+    if item is None:
+        return "what chunks gave"
+    item = item[0] if isinstance(item, tuple) else item
     if not hasattr(item, "path"):
         return shown(repr(item))
     return f"row group {item.group + 1} of {shown(repr(item.path))}"

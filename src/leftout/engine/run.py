@@ -220,9 +220,9 @@ def run(
     with ExitStack() as own, collected_warnings() as notes, one_thread():
         chosen = (running or own).enter_context(parts.engine(engine, scheduler, memory))
         state = PassState.of(parts.files, settings.to_dict()) if resume else None
-        passes = Passes(chosen, state)
-        passes.report = stages.begin(READ)
-        work = ChunkedAudit.on(parts, asked, passes, n_jobs, stages)
+        passes = Passes(chosen, state, stages)
+        stages.begin(READ)
+        work = ChunkedAudit.over(parts, asked, passes, n_jobs, stages)
         found = work.audit(notes, first, partial)
         if running is None and found.chunks is not None:
             found.chunks.end()

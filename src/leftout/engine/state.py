@@ -36,7 +36,7 @@ from leftout.groups.outcome import Spread
 from leftout.linalg.bounds import RowExcess
 from leftout.linalg.moments import Moments
 from leftout.linalg.top_k import Inside, Sorted
-from leftout.running import Report, warn
+from leftout.running import Stages, warn
 from leftout.text import shown
 
 T = TypeVar("T")
@@ -116,15 +116,13 @@ class PassState:
 class Passes:
     """An engine whose folds are numbered, and saved where there is a state.
 
-    Attributes
-    ----------
-    report : callable or None
-        Told how many chunks of a pass are done.
+    The current one of ``stages`` is told how many chunks of a pass are done.
     """
 
-    def __init__(self, engine: Engine, state: PassState | None = None) -> None:
-        self.engine, self.state, self.number = engine, state, 0
-        self.report: Report | None = None
+    def __init__(
+        self, engine: Engine, state: PassState | None = None, stages: Stages | None = None
+    ) -> None:
+        self.engine, self.state, self.stages, self.number = engine, state, stages, 0
 
     def fold(
         self, function: Callable[[Item], T], items: Sequence[Item], merge: Callable[[T, T], T]
@@ -141,8 +139,8 @@ class Passes:
         return result
 
     def _tell(self, done: int, total: int) -> None:
-        if self.report is not None:
-            self.report(f"pass {self.number}, chunk {done} of {total}", done, total)
+        if self.stages is not None and self.stages.report is not None:
+            self.stages.report(f"pass {self.number}, chunk {done} of {total}", done, total)
 
 
 def packed(result: Any) -> bytes:
