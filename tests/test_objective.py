@@ -25,5 +25,5 @@ def test_roots_are_found_wherever_they_are(power, place):
 
     assert root(function, 0.0, 1.0) == pytest.approx(place, rel=1e-9)
     assert root(lambda x: -function(x), 0.0, 1.0) == pytest.approx(place, rel=1e-9)
-    with pytest.raises(ValueError, match="one sign"):
+    with pytest.raises(ValueError, match="different signs"):
         root(lambda x: 1.0, 0.0, 1.0)

@@ -87,11 +87,6 @@ class ProjectionLosses(Serializable):
     worst: Mask = field(repr=False)
     who: Sentence | None = None
 
-    @property
-    def others(self) -> bool:
-        """Whether the worst off are mostly others than the group found first."""
-        return self.shared <= _SAME
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Afterwards(Serializable):

@@ -34,7 +34,7 @@ from leftout.fair.objective import (
     projection,
     root,
 )
-from leftout.fair.rounding import BarrierState, Settled, settle
+from leftout.fair.rounding import BarrierState, settle
 from leftout.fair.two_groups import two_groups
 from leftout.linalg.losses import Array, Loss, own_components, shared_pca
 from leftout.linalg.moments import Moments
@@ -99,7 +99,7 @@ def many_groups(objective: Objective, seen: list[Seen], tol: float) -> FairAnswe
     scale = objective.scale
     unit = objective._replace(second=objective.second / scale, best=objective.best / scale)
     k = len(start)
-    best: Settled | None = None
+    best: FairAnswer | None = None
     smallest = 1.0  # largest loss of the best answer so far
     state = look(unit, 0.5 * start + 0.5 / k, _FIRST)
     while True:
@@ -107,13 +107,12 @@ def many_groups(objective: Objective, seen: list[Seen], tol: float) -> FairAnswe
         if state.mu <= _SETTLE_FROM:
             last = state.mu <= max(_LAST * min(1.0, smallest), EIGENVALUE_ROUNDING)
             found = settle(unit, state, tol, last=last)
-            best = found if best is None or found.answer.gap < best.answer.gap else best
-            smallest = abs(float(best.answer.losses.max()))
-            if last or best.answer.enough(tol, 1.0):
+            best = found if best is None or found.gap < best.gap else best
+            smallest = abs(float(best.losses.max()))
+            if last or best.enough(tol, 1.0):
                 break
         state = look(unit, state.weights, _SHRINK * state.mu)
-    answer = best.at_extreme()
-    return answer._replace(losses=scale * answer.losses, bound=scale * answer.bound)
+    return best._replace(losses=scale * best.losses, bound=scale * best.bound)
 
 
 def look(objective: Objective, weights: Array, mu: float) -> BarrierState:
@@ -235,17 +234,23 @@ def solve_fair(
         All eigenpairs of all rows' average second moments, where they are known.
     """
     second = moments.second / moments.count[:, None, None]
-    known = GivenGroups.of(second, moments.count / moments.count.sum(), d, pooled)
+    shares = moments.count / moments.count.sum()
+    columns = min(_width(d, len(second)), second.shape[1])
+    if pooled is None:
+        pooled = leading(np.tensordot(shares, second, 1), columns)
+    pairs = [leading(S, columns) for S in second] if len(second) > 1 else [pooled]
+    seen = [Seen(*each) for each in zip(np.eye(len(second)), pairs, strict=True)]
+    seen.append(Seen(shares, pooled))
     if rule.own_mean:
         own, least = own_components(rule, moments, d), -np.inf
         best = np.array([np.sum((W @ S) * W) for W, S in zip(own, second, strict=True)])
         baseline = shared_pca(rule, moments, d).components
     else:
-        best = np.array([one.pairs.values[:d].sum() for one in known.own])
-        baseline, least = known.shared(d), 0.0  # only rounding makes a loss negative
+        best = np.array([each.values[:d].sum() for each in pairs])
+        baseline, least = pooled.components(d), 0.0  # only rounding makes a loss negative
     objective = Objective(second, best, d)
     before = objective.losses(baseline)
-    answer, rank_d = _fairest(objective, known, tol)
+    answer, rank_d = _fairest(objective, seen, tol)
     if before.max() < answer.losses.max():  # only where digits run out
         answer, rank_d = projection(objective, baseline, answer.weights, answer.bound), None
     after = objective.losses(answer.V, answer.occupation)
@@ -259,40 +264,21 @@ def solve_fair(
     )
 
 
-class GivenGroups(NamedTuple):
-    """What is known of the dual before it is searched: leading eigenpairs at some weights."""
+def _fairest(objective: Objective, seen: list[Seen], tol: float) -> tuple[FairAnswer, Array | None]:
+    """The fair answer and, where it has more than ``d`` dimensions, components of exactly ``d``.
 
-    pooled: Seen  # at the groups' shares of all rows: the weights of ordinary PCA
-    own: list[Seen]  # at each group's own
-
-    @classmethod
-    def of(cls, second: Array, shares: Array, d: int, pooled: Leading | None) -> GivenGroups:
-        columns = min(_width(d, len(second)), second.shape[1])
-        if pooled is None:
-            pooled = leading(np.tensordot(shares, second, 1), columns)
-        own = [leading(S, columns) for S in second] if len(second) > 1 else [pooled]
-        weights = np.eye(len(second))
-        return cls(Seen(shares, pooled), [Seen(*each) for each in zip(weights, own, strict=True)])
-
-    def shared(self, d: int) -> Array:
-        """Leading components of all rows about the origin, as rows."""
-        return np.ascontiguousarray(self.pooled.pairs.vectors[:, :d].T)
-
-
-def _fairest(
-    objective: Objective, known: GivenGroups, tol: float
-) -> tuple[FairAnswer, Array | None]:
-    """The fair answer and, where it has more than ``d`` dimensions, components of exactly ``d``."""
-    V = known.shared(objective.d)
+    ``seen``: at each group's own weight, and at the groups' shares of all rows, as in ordinary PCA.
+    """
+    shares, pooled = seen[-1]
+    V = pooled.components(objective.d)
     losses = objective.losses(V)
     if objective.d == V.shape[1]:  # everything is kept; the group that fares worst proves it
         worst = int(losses.argmax())
         return projection(objective, V, np.eye(len(losses))[worst], float(losses[worst])), None
     if np.ptp(losses) <= EIGENVALUE_ROUNDING * objective.scale:
         # one group, or equal losses: PCA has the least weighted sum, so no maximum is smaller
-        shares, pairs = known.pooled
-        return projection(objective, V, shares, objective.bound(shares, pairs.values)), None
-    answer = solve_dual(objective, [*known.own, known.pooled], _SAFE * tol)
+        return projection(objective, V, shares, objective.bound(shares, pooled.values)), None
+    answer = solve_dual(objective, seen, _SAFE * tol)
     if len(answer.V) == objective.d:
         return answer, None
     V, losses = rounded(objective, answer)
@@ -313,7 +299,7 @@ def rounded(objective: Objective, answer: FairAnswer) -> tuple[Array, Array]:
     d, scale = objective.d, objective.scale
     unit = objective._replace(second=objective.second / scale, best=objective.best / scale)
     order = np.argsort(-answer.occupation, kind="stable")
-    mixed = leading(unit.mix(answer.weights), d).vectors[:, :d].T
+    mixed = leading(unit.mix(answer.weights), d).components(d)
     ends = [_descended(unit, V, answer.weights) for V in (answer.V[order[:d]], mixed)]
     V = min(ends, key=lambda V: float(unit.losses(V).max()))
     return V, objective.losses(V)

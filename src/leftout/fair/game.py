@@ -27,6 +27,7 @@ import numpy as np
 
 from leftout.fair.dual import centre, look, many_groups
 from leftout.fair.objective import Objective, Seen, leading
+from leftout.fair.rounding import BarrierState
 from leftout.fair.worst import GroupSearch, Rows, WorstGroup
 from leftout.linalg.losses import Array
 
@@ -192,14 +193,21 @@ class Game:
             return False
         return self.search(best, _CHECK) - self.bound <= tol * self.worst(best)
 
-    def _master(self, weights: Array, mu: float) -> tuple[Array, Array]:
-        """``F`` on the central path for the groups that have weight; their weights there."""
+    def _centred(
+        self, objective: Objective, weights: Array, mu: float
+    ) -> tuple[BarrierState, Array]:
+        """The central path of the groups that have weight, and all groups' weights there."""
         places = np.flatnonzero(weights)
-        objective = self.objective(places, self.table.d)
-        state = look(objective, weights[places] / weights[places].sum(), mu)
+        state = look(objective, weights[places] / weights.sum(), mu)
         state = centre(objective, state, _STEPS, _DONE)
         weights = np.zeros(len(self.groups))
         weights[places] = state.weights
+        return state, weights
+
+    def _master(self, weights: Array, mu: float) -> tuple[Array, Array]:
+        """``F`` on the central path for the groups that have weight; their weights there."""
+        objective = self.objective(np.flatnonzero(weights), self.table.d)
+        state, weights = self._centred(objective, weights, mu)
         bound = objective.bound(state.weights, state.values)
         if bound > self.bound:
             self.bound, self.weights = bound, weights.copy()
@@ -207,7 +215,7 @@ class Game:
 
     def _polished(self, F: Array, weights: Array) -> list[Array]:
         """Weigh the worst off of the whole list: what they prove, and the best ``F`` for them."""
-        weights = np.append(weights, np.zeros(len(self.groups) - len(weights)))
+        weights = self._known(weights)
         worst = np.argsort(-self.values(F))[:_WEIGHED]
         weights[worst] = np.maximum(weights[worst], _IDLE / len(worst))
         gap = max(self.worst(F) - self.bound, 0.02 * self.worst(F))
@@ -220,17 +228,16 @@ class Game:
 
     def _shared(self, weights: Array, F: Array, value: float, master: float) -> Array:
         """Weights to begin the next round with: idle groups leave, those above the master join."""
-        weights = np.append(weights, np.zeros(len(self.groups) - len(weights)))
+        weights = self._known(weights)
         joining = self.values(F)
         joining[weights > 0.0] = -np.inf
         new = np.argsort(-joining)[:ADDED]
         new = new[joining[new] > min(master, self.bound)]
-        weights[weights < _IDLE / np.count_nonzero(weights)] = 0.0
-        if len(new):
-            share = min(0.3, 2.0 * (value - master) / value) + 0.02
-            weights *= (1.0 - share) / weights.sum()
-            weights[new] = share / len(new)
-        return weights
+        return _joined(_without_idle(weights), new, min(0.3, 2.0 * (value - master) / value) + 0.02)
+
+    def _known(self, weights: Array) -> Array:
+        """Weights of all groups so far: none of those that were found since."""
+        return np.append(weights, np.zeros(len(self.groups) - len(weights)))
 
     def project(self, P: Array, rounds: int, tol: float) -> Candidate:
         """A projection near ``P`` onto as many dimensions, made better step by step."""
@@ -272,24 +279,27 @@ class Game:
         places = np.flatnonzero(weights)
         objective = self.objective(places, rank, best.F, rho)
         mu = _SHARP * scale / (rank + len(places))
-        state = look(objective, weights[places] / weights.sum(), mu)
-        state = centre(objective, state, _STEPS, _DONE)
-        weights = np.zeros(len(self.groups))
-        weights[places] = state.weights
+        state, weights = self._centred(objective, weights, mu)
         V = state.vectors[:, :rank]
         return V @ V.T, weights, float(np.minimum(state.filled, state.free).sum())
 
     def _beside(self, weights: Array, F: Array, count: int) -> Array:
         """Weights with which the groups of the largest values under ``F`` join."""
-        weights = np.append(weights, np.zeros(len(self.groups) - len(weights)))
-        weights[weights < _IDLE / max(int(np.count_nonzero(weights)), 1)] = 0.0
+        weights = _without_idle(self._known(weights))
         new = np.argsort(-self.values(F))[:count]
-        new = new[weights[new] == 0.0]
-        if len(new):
-            share = 0.2 if weights.any() else 1.0
-            weights *= (1.0 - share) / max(weights.sum(), 1e-300)
-            weights[new] = share / len(new)
-        return weights
+        return _joined(weights, new[weights[new] == 0.0], 0.2 if weights.any() else 1.0)
+
+
+def _without_idle(weights: Array) -> Array:
+    return np.where(weights < _IDLE / max(int(np.count_nonzero(weights)), 1), 0.0, weights)
+
+
+def _joined(weights: Array, new: Rows, share: float) -> Array:
+    """Weights of which the new groups have a share, each as much."""
+    if len(new):
+        weights = weights * ((1.0 - share) / max(weights.sum(), 1e-300))
+        weights[new] = share / len(new)
+    return weights
 
 
 def leading_projection(F: Array, rank: int) -> Array:

@@ -250,9 +250,7 @@ def mitigate(
         _measure_before(fair, matrix, place, representation)
     with one_thread(prefers_one_thread(matrix)):
         moments = summarise(matrix, centering, place, len(fair.groups_)).moments
-        numbers = _numbers(across, moments, fair.n_asked_)
-        by_dimension = _across(fair, moments, numbers, Steps(len(numbers), progress))
-    return Mitigation(fair, _here(fair), by_dimension)
+        return Mitigation(fair, _here(fair), _across(fair, moments, across, progress))
 
 
 def _measure_before(fair: FairPCA, X: Array, place: NDArray[np.intp], representation: Any) -> None:
@@ -284,13 +282,15 @@ def mitigate_summary(
     """
     fair = FairPCA(n_components).fit_summary(table, groups, names)
     with one_thread():
-        numbers = _numbers(across, table.moments, fair.n_asked_)
-        by_dimension = _across(fair, table.moments, numbers, Steps(len(numbers), progress))
-    return Mitigation(fair, _here(fair), by_dimension)
+        return Mitigation(fair, _here(fair), _across(fair, table.moments, across, progress))
 
 
-def _across(fair: FairPCA, moments: Moments, numbers: list[int], steps: Steps) -> list[Dimension]:
+def _across(
+    fair: FairPCA, moments: Moments, across: ArrayLike | None, progress: Report | bool | None
+) -> list[Dimension]:
     """Ordinary and fair PCA of several numbers of components."""
+    numbers = _numbers(across, moments, fair.n_asked_)
+    steps = Steps(len(numbers), progress)
     rule, everyone = Loss.named("excess", fair.centering), average_second(moments)
     lines = []
     for d in numbers:

@@ -21,7 +21,6 @@ import numpy as np
 from scipy import linalg
 from scipy.optimize import brentq
 
-from leftout.errors import InputError
 from leftout.linalg.losses import Array
 
 # Sums of eigenvalues are not known better than this share of the largest.
@@ -93,6 +92,10 @@ class Leading(NamedTuple):
     values: Array
     vectors: Array
 
+    def components(self, d: int) -> Array:
+        """The first ``d`` eigenvectors, as rows."""
+        return np.ascontiguousarray(self.vectors[:, :d].T)
+
 
 def leading(matrix: Array, count: int) -> Leading:
     """The ``count`` largest eigenvalues of a symmetric matrix, with eigenvectors.
@@ -134,6 +137,4 @@ def root(function: Callable[[float], float], low: float, high: float, noise: flo
     at_low, at_high = function(low), function(high)
     if min(abs(at_low), abs(at_high)) <= noise:
         return low if abs(at_low) <= abs(at_high) else high
-    if (at_low > 0.0) == (at_high > 0.0):
-        raise InputError(f"The function has one sign at {low} and {high}: {at_low}, {at_high}.")
     return float(brentq(function, low, high, xtol=_TINY, rtol=4.0 * _EPS, maxiter=_MOST_STEPS))

@@ -28,7 +28,7 @@ _FEW, _MORE = 8, 3
 # Eigenvalues of G this near to 0 or 1 are that.
 _ROUND = 1e-12
 
-_gap = attrgetter("answer.gap")
+_gap = attrgetter("gap")
 
 
 class BarrierState(NamedTuple):
@@ -43,19 +43,8 @@ class BarrierState(NamedTuple):
     free: Array  # 1 - f, with all its digits
 
 
-class Settled(NamedTuple):
-    """An answer on a face, not yet at an extreme point of it."""
-
-    answer: FairAnswer
-    face: Face
-    G: Array
-
-    def at_extreme(self) -> FairAnswer:
-        return self.face.answer(self.G, at_extreme=True)
-
-
-def settle(objective: Objective, near: BarrierState, tol: float, *, last: bool) -> Settled:
-    """The best answer found on a face that a barrier's answer points to.
+def settle(objective: Objective, near: BarrierState, tol: float, *, last: bool) -> FairAnswer:
+    """The best answer found at an extreme point of a face that a barrier's answer points to.
 
     What vanishes with ``mu`` has to be told from what stays. Numbers that vanish go like ``mu``,
     so its square root is between the two in the end; before, the widest step may be; and with the
@@ -64,7 +53,7 @@ def settle(objective: Objective, near: BarrierState, tol: float, *, last: bool) 
     tried = []
     for vanishing in (_below_root, _below_widest_step, *[_none] * last):
         tried.append(_settle(objective, near, tol, vanishing))
-        if tried[-1].answer.enough(tol, objective.scale):
+        if tried[-1].enough(tol, objective.scale):
             break
     return min(tried, key=_gap)
 
@@ -88,7 +77,7 @@ def _none(numbers: Array, mu: float) -> float:
 
 def _settle(
     objective: Objective, near: BarrierState, tol: float, vanishing: Callable[[Array, float], float]
-) -> Settled:
+) -> FairAnswer:
     d, mu, filled, free = objective.d, near.mu, near.filled, near.free
     ones = min(int(np.sum(free < vanishing(free, mu))), d)
     reached = max(int(np.sum(filled >= vanishing(filled, mu))), d)
@@ -97,15 +86,14 @@ def _settle(
     vectors = near.vectors
     Q, G = vectors[:, ones:reached], np.diag(filled[ones:reached])
     most = max(_FEW, int(np.sqrt(2.0 * len(weights))) + _MORE)
-    tried: list[Settled] = []
+    tried: list[FairAnswer] = []
     for _ in range(_STEPS):
         pairs = leading(objective.mix(weights), len(vectors))
         face = Face(objective, weights, active, ones, reached, *pairs)
         turn = Q.T @ face.Q  # eigenvectors that tie come in any basis
         G = _filled_to(turn.T @ G @ turn, d - ones)
-        answer = face.answer(G)
-        tried.append(Settled(answer, face, G))
-        if answer.enough(tol, objective.scale) or reached - ones > most:
+        tried.append(face.answer(G))
+        if tried[-1].enough(tol, objective.scale) or reached - ones > most:
             break
         Q, (weights, G) = face.Q, face.newton(G)
     return min(tried, key=_gap)
@@ -126,12 +114,9 @@ class Face(NamedTuple):
     def Q(self) -> Array:
         return self.vectors[:, self.ones : self.reached]
 
-    def answer(self, G: Array, *, at_extreme: bool = False) -> FairAnswer:
+    def answer(self, G: Array) -> FairAnswer:
         objective, fixed = self.objective, self.vectors[:, : self.ones].T
-        if at_extreme:
-            shares, turn = extreme(objective.within(self.Q).second, G)
-        else:
-            shares, turn = np.linalg.eigh(G)
+        shares, turn = extreme(objective.within(self.Q).second, G)
         V = np.vstack([fixed, (self.Q @ turn).T])
         occupation = np.concatenate([np.ones(self.ones), shares])
         losses = objective.losses(V, occupation)

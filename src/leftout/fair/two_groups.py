@@ -38,7 +38,7 @@ class _Point(NamedTuple):
 
     @classmethod
     def of(cls, objective: Objective, seen: Seen) -> _Point:
-        V = np.ascontiguousarray(seen.pairs.vectors[:, : objective.d].T)
+        V = seen.pairs.components(objective.d)
         apart = -float(np.diff(objective.losses(V))[0])
         return cls(
             float(seen.weights[0]), objective.bound(seen.weights, seen.pairs.values), apart, V

@@ -81,8 +81,8 @@ class GroupSearch:
         members = self.X[rows]
         second = members.T @ members / len(rows)
         pairs = leading(second, self.d)
-        own = np.ascontiguousarray(pairs.vectors[:, : self.d].T)
-        return WorstGroup(rows, second, own, float(pairs.values[: self.d].sum()))
+        best = float(pairs.values[: self.d].sum())
+        return WorstGroup(rows, second, pairs.components(self.d), best)
 
     def kept(self, F: Array) -> Array:
         """What a representation keeps of each row."""
