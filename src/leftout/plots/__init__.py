@@ -14,12 +14,8 @@ from leftout.plots.axes import LEFT_OUT as LEFT_OUT
 from leftout.plots.axes import QUIET as QUIET
 from leftout.plots.axes import REST as REST
 from leftout.plots.axes import axis, finish, named
-from leftout.plots.axes import drawable as drawable
-from leftout.plots.losing import harm as harm
-from leftout.plots.losing import parts as parts
-from leftout.plots.worst import rounds as rounds
-from leftout.plots.worst import trade_off as trade_off
-from leftout.plots.worst import worst_by_dimension as worst_by_dimension
+from leftout.plots.losing import harm, parts
+from leftout.plots.worst import rounds, trade_off, worst_by_dimension
 from leftout.text import number, percent
 
 if TYPE_CHECKING:

@@ -50,13 +50,6 @@ def named(ax: Axes, names: list[str], lines: int = 1) -> None:
     ax.invert_yaxis()
 
 
-def read(axis: Axis) -> None:
-    """Ticks as people read numbers, as fine as the axis is long."""
-    axis.set_major_formatter(
-        lambda value, _: number(value, scale=float(np.ptp(axis.get_view_interval())))
-    )
-
-
 def axis(ax: Axes | None) -> Axes:
     """The axis given, or a new one."""
     if ax is not None:
@@ -77,8 +70,15 @@ def finish(
     ax.set_xlabel(x or ax.get_xlabel())
     ax.set_ylabel(y or ax.get_ylabel())
     for name in ticks:
-        read(ax.xaxis if name == "x" else ax.yaxis)
+        _number_ticks(ax.xaxis if name == "x" else ax.yaxis)
     if legend:
         for text in ax.legend(frameon=False, **legend).get_texts():
             text.set_parse_math(False)
     return ax
+
+
+def _number_ticks(axis: Axis) -> None:
+    """Ticks as people read numbers, as fine as the axis is long."""
+    axis.set_major_formatter(
+        lambda value, _: number(value, scale=float(np.ptp(axis.get_view_interval())))
+    )

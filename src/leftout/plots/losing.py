@@ -57,8 +57,5 @@ def harm(found: Harm, ax: Axes | None = None, *, model: str | None = None) -> Ax
     ax.set_xlim(-0.5, len(ticks) - 0.5)
     ax.set_ylim(bottom=0.0)
     title = f"{drawable(found.target)} predicted by {drawable(model or found.models[0], 20)}"
-    return finish(ax, title, y=_errors(found), ticks="y", loc="best")
-
-
-def _errors(found: Harm) -> str:
-    return "average error" if found.kind == "number" else "wrong predictions, %"
+    y = "average error" if found.kind == "number" else "wrong predictions, %"
+    return finish(ax, title, y=y, ticks="y", loc="best")

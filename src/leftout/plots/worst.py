@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leftout.errors import InputError
-from leftout.plots.axes import FAIR, GREY, LEFT_OUT, REST, axis, drawable, read
+from leftout.plots.axes import FAIR, GREY, LEFT_OUT, REST, axis, drawable, finish
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,9 +37,7 @@ def worst_by_dimension(found: Sequence[Afterwards], ax: Axes | None = None) -> A
     bounds = [after.bound for after in lines]
     ax.plot(numbers, bounds, ":", color=GREY, label="no projection below")
     ax.locator_params(axis="x", integer=True)
-    ax.set_xlabel("components")
-    _finish(ax, "The worst-off group, by number of components")
-    return ax
+    return _finish(ax, "The worst-off group, by number of components", "components")
 
 
 def trade_off(fits: Sequence[MinimaxPCA], ax: Axes | None = None) -> Axes:
@@ -54,10 +52,7 @@ def trade_off(fits: Sequence[MinimaxPCA], ax: Axes | None = None) -> Axes:
     for fair, price, loss in zip(fits, prices, losses, strict=True):
         text = f"t = {fair.trade_off:g}"
         ax.annotate(text, (price, loss), textcoords="offset points", xytext=(4, 4))
-    ax.set_xlabel("price, % of the variance")
-    _finish(ax, "What protecting the worst off costs")
-    read(ax.xaxis)
-    return ax
+    return _finish(ax, "What protecting the worst off costs", "price, % of the variance", "xy")
 
 
 def rounds(fair: MinimaxPCA, ax: Axes | None = None) -> Axes:
@@ -79,15 +74,9 @@ def rounds(fair: MinimaxPCA, ax: Axes | None = None) -> Axes:
             ax.plot(each[mask], found, style, color=LEFT_OUT, marker="o", ms=4, label=name)
     ax.plot(each, history["bound"], color=REST, marker="o", ms=4, label="proved")
     ax.locator_params(axis="x", integer=True)
-    ax.set_xlabel("round")
-    _finish(ax, "Projection against search, round by round")
-    return ax
+    return _finish(ax, "Projection against search, round by round", "round")
 
 
-def _finish(ax: Axes, title: str) -> None:
+def _finish(ax: Axes, title: str, x: str, ticks: str = "y") -> Axes:
     ax.set_ylim(bottom=0.0)
-    ax.set_ylabel("loss of the worst off")
-    read(ax.yaxis)
-    ax.set_title(title)
-    for text in ax.legend(frameon=False).get_texts():
-        text.set_parse_math(False)
+    return finish(ax, title, x, "loss of the worst off", ticks=ticks, loc="best")
