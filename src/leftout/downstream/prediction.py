@@ -21,7 +21,6 @@ from leftout.downstream.outcomes import (
 )
 from leftout.downstream.result import GroupComparison, measures_table
 from leftout.errors import InputError
-from leftout.files import Serializable
 from leftout.linalg.losses import Array
 from leftout.linalg.significance import Interval
 from leftout.text import counted, unambiguous
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ComparedPrediction(GroupComparison, Serializable):
+class ComparedPrediction(GroupComparison):
     """How good a prediction is on each side.
 
     Attributes
@@ -54,11 +53,6 @@ class ComparedPrediction(GroupComparison, Serializable):
 
     also = ("gap", "errs_more", "told", "told_base")
 
-    target: str
-    kind: str
-    group: str
-    rest: str
-    scale: float
     probabilities: bool
     missing: int
     sizes: dict[str, int]
@@ -90,7 +84,9 @@ class ComparedPrediction(GroupComparison, Serializable):
     @property
     def told(self) -> str:
         """The errors on both sides, and whether it errs more on one of them."""
-        return f"{self._errors} {self._verdict}"
+        errs = f"errs more on {self._group} than on {self._rest}"
+        verdict = f"It {errs}." if self.errs_more else f"That it {errs} is not shown."
+        return f"{self._errors} {verdict}"
 
     @property
     def told_base(self) -> str:
@@ -113,11 +109,6 @@ class ComparedPrediction(GroupComparison, Serializable):
     def _both(self, measure: str) -> list[str]:
         sides = (self.group, self.rest)
         return [self.figure(self.measures[side][measure].value) for side in sides]
-
-    @property
-    def _verdict(self) -> str:
-        errs = f"errs more on {self._group} than on {self._rest}"
-        return f"It {errs}." if self.errs_more else f"That it {errs} is not shown."
 
 
 def compare_prediction(

@@ -99,13 +99,15 @@ _CLASS_WORDING = Wording(
 )
 
 
-class GroupComparison:
-    """Errors on two sides as text: of classes in per cent, of numbers as numbers."""
+@dataclass(frozen=True)
+class GroupComparison(Serializable):
+    """Errors on two sides, and as text: of classes in per cent, of numbers as numbers."""
 
+    target: str
     kind: str
-    scale: float
     group: str
     rest: str
+    scale: float
 
     @property
     def _words(self) -> Wording:
@@ -138,7 +140,7 @@ class GroupComparison:
 
 
 @dataclass(frozen=True)
-class Harm(GroupComparison, Serializable):
+class Harm(GroupComparison):
     """What a shared PCA costs a group when somebody predicts from it, and what mends give back.
 
     Attributes
@@ -177,10 +179,6 @@ class Harm(GroupComparison, Serializable):
         "extra_cost", "fair_return", "costs_more", "gives_back", "told", "told_brief", "told_base",
     )  # fmt: skip
 
-    target: str
-    kind: str
-    group: str
-    rest: str
     sizes: dict[str, float]
     n_rows: int
     missing: int
@@ -189,7 +187,6 @@ class Harm(GroupComparison, Serializable):
     folds: int
     repeats: int
     models: list[str]
-    scale: float
     figures: list[Figure]
     costs: list[Cost]
     gain: dict[str, Interval]
@@ -294,7 +291,8 @@ class Harm(GroupComparison, Serializable):
         how.append(f"by {self._one_guess}")
         group.append(self.at(self.group, ALL, "guess_error").value)
         errors = [self.figure(error) for error in group]
-        errors[0] += f" {'for' if self.kind == 'number' else 'of'} {self._short_name}"
+        errors[0] += f" {'for' if self.kind == 'number' else 'of'} "
+        errors[0] += self._group.replace("left-out ", "")
         all_errors = listed([self.figure(error) for error in (*everybody, guess_all)])
         wrong = "are off by" if self.kind == "number" else "are wrong for"
         return (
@@ -310,10 +308,6 @@ class Harm(GroupComparison, Serializable):
             return f"always guessing the {self._words.guess}"
         rate, wrong = (self.at(self.rest, ALL, each).value for each in ("base_rate", "guess_error"))
         return f"{'always' if abs(rate + wrong - 1.0) < abs(rate - wrong) else 'never'} guessing it"
-
-    @property
-    def _short_name(self) -> str:
-        return self._group.replace("left-out ", "")
 
     def _brief_verdict(self, guess_all: float) -> str:
         """Whether that is harm; where classes are uneven, in AUC."""
@@ -339,7 +333,8 @@ class Harm(GroupComparison, Serializable):
         cost, ranked = self.cost(), self.within
         text = (
             f"The {self._words.error} from all columns is {a} for {self._group} and {b} for "
-            f"{self._rest}; from {self._components} of a shared {self.shared} it is {c} and {d}; "
+            f"{self._rest}; from {counted(self.n_components, 'component')} of a shared "
+            f"{self.shared} it is {c} and {d}; "
             f"always guessing the {self._words.guess}, {e} and {f}. That costs {self._group} "
             f"{self.around(cost.extra_cost)} more than {self._rest}; in {self._words.name}, "
             f"{_down(ranked.cost.value)} and {_down(ranked.rest_cost.value)}. {self._verdict}"
@@ -361,10 +356,6 @@ class Harm(GroupComparison, Serializable):
                 "not show it: that is no harm."
             )
         return f"That they cost {self._group} more is not shown."
-
-    @property
-    def _components(self) -> str:
-        return counted(self.n_components, "component")
 
     @property
     def told_leaks(self) -> str:
@@ -425,10 +416,9 @@ class Harm(GroupComparison, Serializable):
             "rate or mean alone is not harm."
         )
 
-    def _both(self, variant: str, measure: str = "error") -> tuple[str, str]:
+    def _both(self, variant: str, measure: str = "error") -> list[str]:
         sides = (self.group, self.rest)
-        a, b = (self.figure(self.at(side, variant, measure).value) for side in sides)
-        return a, b
+        return [self.figure(self.at(side, variant, measure).value) for side in sides]
 
 
 def _down(value: float) -> str:
