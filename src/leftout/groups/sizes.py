@@ -14,10 +14,8 @@ from leftout.text import counted
 
 # Labels are kept in eight bits.
 _MOST = 100
-# It has so many rows at least, and so many for each component.
-_FEWEST, _EACH = 20, 2
-# Groups that people name may be small: this many rows, and so many for each component.
-_FEWEST_NAMED, _PER_COMPONENT = 30, 2
+# A group has so many rows at least, one that people name so many, and so many for each component.
+_FEWEST, _FEWEST_NAMED, _EACH = 20, 30, 2
 
 
 def share_of(value: Any) -> Any:
@@ -122,9 +120,9 @@ def worst_tenth(min_group_size: Any, n_rows: int, n_components: int) -> int:
     return max(round(TENTH * n_rows), smallest)
 
 
-def fewest(n_rows: int, n_components: int) -> int:
+def fewest(n_rows: int, n_components: int, least: int = _FEWEST) -> int:
     """So many rows that a PCA can be fitted, but never more than a quarter of the table."""
-    return min(max(_FEWEST, _EACH * n_components), max(1, n_rows // 4))
+    return min(max(least, _EACH * n_components), max(1, n_rows // 4))
 
 
 def check_sizes(sizes: Any, smallest: int, n_rows: int) -> NDArray[np.intp]:
@@ -182,5 +180,4 @@ def smallest_named(min_group_size: Any, n_rows: int, n_components: int, share: f
                 f"{n_rows} rows in a group and in the rest. Choose at most {n_rows // 2}."
             )
         return smallest
-    wanted = max(_FEWEST_NAMED, _PER_COMPONENT * n_components, int(np.ceil(share * n_rows)))
-    return max(1, min(wanted, n_rows // 4))
+    return fewest(n_rows, n_components, max(_FEWEST_NAMED, int(np.ceil(share * n_rows))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -109,20 +110,25 @@ class Problem:
     def norms_and_kept(self) -> tuple[Array, Array]:
         """Squared length of every row, and what the shared components keep of it."""
         norms, kept = np.empty(len(self.X)), np.empty(len(self.X))
-        X: Any = self.X
-        if isinstance(X, SparseRows):
-            for block in blocks(len(X), self.d):
-                some = X.some(block, self.pooled.origin)
-                Y = some @ self.V.T
-                norms[block], kept[block] = some.norms(), np.einsum("ij,ij->i", Y, Y)
-            return norms, kept
-        for block in blocks(*self.X.shape):
-            rows = self.rows(block)
-            norms[block] = np.einsum("ij,ij->i", rows, rows)
+        for block in self._blocks(len(self.X)):
+            rows = self._factors(block)
+            sparse = isinstance(rows, SparseRows)
+            norms[block] = rows.norms() if sparse else np.einsum("ij,ij->i", rows, rows)
             if self.kept is None:
                 Y = rows @ self.V.T
                 kept[block] = np.einsum("ij,ij->i", Y, Y)
         return norms, kept if self.kept is None else self.kept
+
+    def _factors(self, index: Any) -> Any:
+        """Rows about the origin for products with components, still sparse where they came so."""
+        X: Any = self.X
+        sparse = isinstance(X, SparseRows)
+        return X.some(index, self.pooled.origin) if sparse else self.rows(index)
+
+    def _blocks(self, n_rows: int) -> Iterator[slice]:
+        """Blocks for such products; of sparse rows these alone are dense."""
+        sparse = isinstance(self.X, SparseRows)
+        return blocks(n_rows, self.d if sparse else self.X.shape[1])
 
     @cached_property
     def reach(self) -> Array:
@@ -166,9 +172,7 @@ class Problem:
 
     def split(self, labels: Labels, n_sides: int = 2) -> Moments:
         """Moments of the rest (0), which is what the groups leave, and of each group (from 1)."""
-        step = max(
-            SUMMED_AT_ONCE // self.X.shape[1], 1
-        )  # so that not too many rows are copied at once
+        step = max(SUMMED_AT_ONCE // self.X.shape[1], 1)  # not too many rows are copied at once
         rest, groups = self.pooled, []
         for side in range(1, n_sides):
             index = np.flatnonzero(labels == side)
@@ -214,11 +218,8 @@ class Problem:
         """What each row would add to the loss of each side, rest first, shape (sides, rows)."""
         kept = self.norms_and_kept[1][index]
         result = np.empty((len(own), len(kept)))
-        X: Any = self.X
-        sparse = isinstance(X, SparseRows)  # products are all that is dense
-        for block in blocks(len(kept), self.d if sparse else X.shape[1]):
-            some = block if isinstance(index, slice) else index[block]
-            rows = X.some(some, self.pooled.origin) if sparse else self.rows(some)
+        for block in self._blocks(len(kept)):
+            rows = self._factors(block if isinstance(index, slice) else index[block])
             for side, W in enumerate(own):
                 result[side, block] = row_losses(self.loss, rows, kept[block], self.V, W)
         return result
@@ -257,11 +258,9 @@ class Problem:
 
     def best_under(self, own: Array, size: int) -> float:
         """Disparity of the best group of a size while components stay as they are."""
-        rest, group = self.row_losses(own)
-        n_rest = self.n_rows - size
-        scores = group + size / n_rest * rest
+        scores = self.scores(own, size)
         chosen = np.partition(scores, len(scores) - size)[len(scores) - size :]
-        return float(chosen.mean() - self.total_loss(own[0]) / n_rest)
+        return float(chosen.mean() - self.total_loss(own[0]) / (self.n_rows - size))
 
     def under_excess(self) -> Problem:
         """The problem under the loss that alternating is made for."""

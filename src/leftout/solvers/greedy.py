@@ -47,12 +47,8 @@ class Greedy:
 
     epochs: int = 15
 
-    def maximise(self, problem: Problem, means: SolverContext) -> SearchResult:
+    def maximise(self, problem: Problem, means: SolverContext, n_sides: int = 2) -> SearchResult:
         refuse_fixed_size(problem, "Greedy")
-        return self.partitioned(problem, 2, means)
-
-    def partitioned(self, problem: Problem, n_sides: int, means: SolverContext) -> SearchResult:
-        """Allocate rows to sides, then move single rows while that raises the disparity."""
         check_count("epochs", self.epochs)
         rows = problem.rows()
         labels = allocate(problem, rows, n_sides, means.rng)

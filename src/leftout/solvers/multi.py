@@ -82,7 +82,7 @@ def maximise(
     if isinstance(solver, Greedy):
         if sizes is not None:
             refuse_fixed_size(replace(problem, group_size=int(sizes[0])), "Greedy")
-        return solver.partitioned(problem, n_groups + 1, means)
+        return solver.maximise(problem, means, n_groups + 1)
     if isinstance(solver, Annealing | Sorting):
         found = Partition.of(problem, peel(solver, problem, n_groups, sizes, means), n_groups + 1)
         return _result([found], "peeled")
@@ -153,21 +153,26 @@ def anew(
     """Each group searched anew, among the rows that the others leave, while that helps."""
     if not isinstance(solver, Alternating):
         return best
-    few, n_sides = replace(solver, n_starts=_STARTS), len(best.losses)
+    few = replace(solver, n_starts=_STARTS)
     for _ in range(_ANEW):
         before = best.value
-        for group in range(1, n_sides):
+        for group in range(1, len(best.losses)):
             left = np.isin(best.labels, (0, group))
             size = None if sizes is None else int(best.sizes[group])
             found = few.maximise(among(problem, left, size), means).labels
             labels = best.labels.copy()
             labels[left] = np.where(found == 1, group, 0)
             if not np.array_equal(labels, best.labels):
-                other = refine(problem, Partition.of(problem, labels, n_sides))
-                best = max(best, other, key=lambda found: found.value)
+                best = _better(problem, best, labels)
         if best.value <= before:
             break
     return best
+
+
+def _better(problem: Problem, best: Partition, labels: Labels) -> Partition:
+    """The best so far, or where refining other labels of as many sides ends."""
+    end = refine(problem, Partition.of(problem, labels, len(best.losses)))
+    return end if end.value > best.value else best
 
 
 def peel(
@@ -220,10 +225,10 @@ def split_anew(problem: Problem, found: Partition, rng: np.random.Generator) -> 
 
     Two groups that each hold rows of both are often a partition that no single step raises.
     """
-    best, n_sides = found, len(found.losses)
+    best = found
     if _is_large(problem):
         return best
-    for pair in combinations(range(1, n_sides), 2):
+    for pair in combinations(range(1, len(found.losses)), 2):
         inside = np.isin(best.labels, pair)
         task, sizes = among(problem, inside, None), best.sizes[list(pair)]
         starts = rng.integers(len(task.X), size=(_SPLITS, 2 * task.d))
@@ -233,8 +238,7 @@ def split_anew(problem: Problem, found: Partition, rng: np.random.Generator) -> 
         if total > sizes @ best.losses[list(pair)]:
             labels = best.labels.copy()
             labels[inside] = np.asarray(pair, dtype=np.int8)[split]
-            end = refine(problem, Partition.of(problem, labels, n_sides))
-            best = max(best, end, key=lambda found: found.value)
+            best = _better(problem, best, labels)
     return best
 
 
@@ -264,15 +268,14 @@ def sizes_exchanged(problem: Problem, found: Partition) -> Partition:
     Rows to sides keeps each group's size, so it never learns that a group's directions deserve the
     size of another's.
     """
-    best, n_sides = found, len(found.losses)
-    for one, other in combinations(range(1, n_sides), 2):
+    best = found
+    for one, other in combinations(range(1, len(found.losses)), 2):
         sizes = found.sizes.tolist()
         if sizes[one] == sizes[other]:
             continue
         sizes[one], sizes[other] = sizes[other], sizes[one]
         labels = assign(row_values(problem, found.own, sizes), sizes).labels
-        end = refine(problem, Partition.of(problem, labels, n_sides))
-        best = max(best, end, key=lambda found: found.value)
+        best = _better(problem, best, labels)
     return best
 
 
