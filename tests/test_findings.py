@@ -15,7 +15,7 @@ from rich.console import Console
 import cells
 import known
 from golden import page_of
-from leftout.auditing.answer import covering, headline
+from leftout.auditing.answer import headline
 from leftout.auditing.findings import with_findings
 from leftout.auditing.group_result import Answer
 from leftout.auditing.readings import Blanks, OneReading
@@ -23,6 +23,7 @@ from leftout.cli import terminal
 from leftout.data.conditions import Condition
 from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.verdict import doubts
+from leftout.explain.sentence import better_sentence, covering
 from leftout.files import plain
 from leftout.linalg.significance import Interval
 
@@ -525,8 +526,10 @@ def test_the_first_name_is_the_best_alone_and_more_must_add():
     assert len(covering(names_of(np.arange(100) < 38, two_more), group)[0]) == 2
 
 
-def who(named, **changed):
-    return known.audit(named=named, explanation=known.explanation(**changed)).answer.who
+def who(named, sentence=None):
+    group = np.arange(known.REST + known.GROUP) >= known.REST
+    told = known.explanation(sentence=better_sentence(sentence, named, group))
+    return known.audit(explanation=told).answer.who
 
 
 def placed(inside, outside):
@@ -538,32 +541,32 @@ def placed(inside, outside):
 
 def test_who_they_are_is_told_by_names_or_a_sentence():
     named = names_of(placed(600, 100), ~placed(600, 9_000))
-    assert who(named, sentence=None) == (
-        "In 100% of them, x is b or x is a; 93% of such rows belong to the group."
-    )
+    assert who(named) == "In 100% of them, x is b or x is a; 93% of such rows belong to the group."
     one = names_of(placed(700, 100))
     alone = "In 55% of them, x is a; 88% of such rows belong to the group."
-    assert who(one, sentence=None) == alone
+    assert who(one) == alone
     sentence = known.sentence()  # F1 0.81
     text = (
         "In 88% of them, town is Beeley and age is at least 40; 75% of such rows belong to the "
         "group."
     )
-    assert who(one) == who(None) == text
+    assert who(one, sentence) == who(None, sentence) == text
     assert sentence.f1 > 2 * 700 / (800 + 1_267)
     # names that fit better are taken
-    assert who(names_of(placed(1_200, 100))).startswith("In 95% of them, x is a;")
-    # a sentence that does not describe them stands back behind names that cover half
+    assert who(names_of(placed(1_200, 100)), sentence).startswith("In 95% of them, x is a;")
+    # of names and a sentence that do not describe them, the one that fits better
     poor = known.sentence(count=600)
-    assert who(names_of(placed(634, 3_000)), sentence=poor).startswith("In 50% of them, x is a;")
-    closest = who(names_of(placed(633, 3_000)), sentence=poor)
-    assert closest.startswith("No short description fits them; this comes closest. In 47% of them")
-    assert who(None, sentence=None) == "No condition on the columns describes them."
+    closest = "No short description fits them; this comes closest. "
+    broad = who(names_of(placed(634, 3_000)), poor)
+    assert broad.startswith(f"{closest}In 47% of them, town")
+    assert who(names_of(placed(634, 1_000)), poor).startswith(f"{closest}In 50% of them, x is a;")
+    assert who(names_of(placed(633, 1_000)), poor).startswith(f"{closest}In 47% of them, town")
+    assert who(None) == "No condition on the columns describes them."
     # names with a better F1 that cover less than half do not make a sentence that fits a poor one
     fits = known.sentence(covered=1_267, count=640)
     few = names_of(placed(633, 0))
     assert fits.describes and fits.f1 < 2 * 633 / (633 + 1_267)
-    assert who(few, sentence=fits).startswith("In 51% of them, town is Beeley and age")
+    assert who(few, fits).startswith("In 51% of them, town is Beeley and age")
 
 
 def test_why_names_were_not_tested():

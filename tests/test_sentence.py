@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import known
 import naive
 from leftout import explain
 from leftout.data.columns import columns_of
-from leftout.explain.sentence import _SentenceSearch
+from leftout.data.conditions import Condition
+from leftout.explain.sentence import _SentenceSearch, better_sentence
 from test_binning import raw_tables
 
 
@@ -19,19 +21,19 @@ def conditions_of(table):
     """Every condition on few-valued columns that a sentence may use, from the cells."""
     found = []
     for column in columns_of(table):
-        known = ~column.missing
+        present = ~column.missing
         if column.categories is not None:
             bins = [column.values == code for code in range(len(column.categories))]
-            bins = [rows for rows in bins if rows.any()] + ([~known] if not known.all() else [])
+            bins = [rows for rows in bins if rows.any()] + ([~present] if not present.all() else [])
             found += bins + ([~rows for rows in bins] if len(bins) > 2 else [])
             continue
-        values = np.unique(column.values[known])
+        values = np.unique(column.values[present])
         found += [
             (column.values >= low) & (column.values <= high)
             for place, low in enumerate(values)
             for high in values[place:]
         ]
-        found += [~known, known] if not known.all() else []
+        found += [~present, present] if not present.all() else []
     return [rows for rows in found if not rows.all()] or [np.ones(len(table), dtype=bool)]
 
 
@@ -227,3 +229,28 @@ def test_bad_input_gets_one_sentence():
     found = explain.describe(pd.DataFrame({"a": [0, 1, 2, 3]}), [0, 0, 1, 1])
     with pytest.raises(ValueError, match="has no column 'a'"):
         found.covers(pd.DataFrame({"b": [0, 1]}))
+
+
+def test_subgroups_that_fit_better_make_the_sentence():
+    rng = np.random.default_rng(0)
+    a, b, c, d = (rng.integers(0, 3, 600) for _ in range(4))
+    group = ((a == 1) & (b == 1)) | ((c == 1) & (d == 1))
+    table = pd.DataFrame({"a": a, "b": b, "c": c, "d": d})
+    alone = explain.describe(table, group)
+
+    def named(first, second):
+        conditions = [Condition(name, "=", f"{name} = 1", 1.0) for name in (first, second)]
+        mask = (table[first] == 1) & (table[second] == 1)
+        return known.named_group(*conditions, mask=mask.to_numpy())
+
+    names = known.named(groups=[named("a", "b"), named("c", "d")])
+    found = better_sentence(alone, names, group)
+    assert found.f1 == 1.0 > alone.f1 and np.array_equal(found.covers(table), group)
+    assert found.joined == ("and", "or else", "and")
+    assert len(found.shorter) == len(alone.shorter) + 1
+    assert found.text in (
+        "(a = 1 and b = 1) or (c = 1 and d = 1)", "(c = 1 and d = 1) or (a = 1 and b = 1)",
+    )  # fmt: skip
+    assert "a is 1 and b is 1" in found.words and " or " in found.words
+    assert better_sentence(alone, known.named(groups=[named("a", "c")]), group) is alone
+    assert better_sentence(None, None, group) is None

@@ -9,27 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from leftout.auditing.group_result import Answer, Finding, GroupResult
-from leftout.data.conditions import Mask
 from leftout.downstream.result import Harm
 from leftout.evidence.verdict import Trust
+from leftout.explain.sentence import Sentence
 from leftout.fair.assessment import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.groups.left_out import LeftOut
-from leftout.groups.subgroups import NamedGroup, NamedGroups
-from leftout.text import either, listed, number, percents
+from leftout.text import listed, number, percents
 
 # Findings whose cautions are said with the answer, most serious first: the first, and a second one
 # where the answer has no more words with it.
 _CAUTIONS = ("A002", "T005", "R001", "S001", "T007", "T001", "T002", "B001", "T004")
 _MOST_WORDS = 170
-# Names that cover less of the group than this fail; so many are said.
-_COVER, _MOST_NAMES = 0.5, 3
-# Each further name must cover so much of the group anew, and each condition be worth this much of
-# F1: shorter names are read more easily.
-_NEW, _LENGTH = 0.05, 0.02
 _VERDICTS = {
     "A": "They are a distinct group",
     "B": "There is structure without a sharp group",
@@ -42,19 +34,15 @@ def answer_of(
     groups: Sequence[GroupResult],
     mitigated: Mitigation,
     *,
-    named: NamedGroups | None = None,
     harm: Harm | None = None,
     findings: Sequence[Finding] = (),
     sampled: bool = False,
-    mask: Mask | None = None,
     after: Afterwards | None = None,
 ) -> Answer:
     """Put together what was found; of several groups, every line has a clause for each.
 
-    ``mask``: the one group among the rows that names are known for, where these are not all;
     ``after``: whom mitigation leaves worst off, where that was searched.
     """
-    who = [_who(each, named, each.left_out.mask if mask is None else mask) for each in groups]
     said = list(findings)
     if len(groups) > 1:
         said += [
@@ -65,7 +53,7 @@ def answer_of(
         ]
     found = Answer(
         fact=headline([each.left_out for each in groups], sampled),
-        who=_of_each(groups, who),
+        who=_of_each(groups, [_who(each.explanation.sentence) for each in groups]),
         why=_of_each(groups, [_why(each.trust) for each in groups]),
         returns=_of_each(groups, [_replicates(each.trust) for each in groups]),
         cost=_of_each(groups, [_cost(each, harm) for each in groups]),
@@ -111,51 +99,15 @@ def headline(groups: Sequence[LeftOut], sampled: bool = False) -> str:
     return text.replace(f" {rows}", f" {rows.replace('rows', 'sampled rows')}") if sampled else text
 
 
-def covering(named: NamedGroups | None, group: Mask) -> tuple[list[NamedGroup], Mask]:
-    """The names that cover the group, most of it first, and all that they cover.
-
-    In turn the name that adds most to the F1 of all of them together, while any does; of a name of
-    several conditions it must be more.
-    """
-    chosen: list[NamedGroup] = []
-    covered = np.zeros(len(group), dtype=bool)
-    size = int(group.sum())
-    left = [] if named is None else list(named.groups)
-    best = 0.0
-    while left and len(chosen) < _MOST_NAMES:
-        scored = [(_f1(covered | each.mask, group), each) for each in left]
-        f1, name = max(scored, key=lambda one: one[0] - _LENGTH * len(one[1].conditions))
-        if f1 <= best or np.sum(group & name.mask & ~covered) < _NEW * size:
-            break
-        best, covered = f1, covered | name.mask
-        chosen.append(name)
-        left.remove(name)
-    return sorted(chosen, key=lambda name: -int(np.sum(name.mask & group))), covered
-
-
-def _f1(covered: Mask, group: Mask) -> float:
-    return 2.0 * float(np.sum(covered & group)) / float(covered.sum() + group.sum())
-
-
-def _who(found: GroupResult, named: NamedGroups | None, group: Mask) -> str:
-    """Names that cover half of the group or a sentence that describes it, whichever fits better."""
-    names, covered = covering(named, group)
-    sentence, inside = found.explanation.sentence, int(np.sum(covered & group))
-    cover = bool(names) and inside >= _COVER * group.sum()
-    fits = sentence is not None and sentence.describes
-    if cover and not (fits and sentence is not None and sentence.f1 > _f1(covered, group)):
-        words = either([" and ".join(each.words for each in name.conditions) for name in names])
-        return _described(words, inside / group.sum(), inside / covered.sum())
+def _who(sentence: Sentence | None) -> str:
+    """The sentence, how much of the group it covers, and how much of what it selects is in it."""
     if sentence is None:
         return "No condition on the columns describes them."
-    text = _described(sentence.words, sentence.recall, sentence.precision)
-    return text if fits else f"No short description fits them; this comes closest. {text}"
-
-
-def _described(conditions: str, recall: float, precision: float) -> str:
-    """Conditions, how much of the group they cover, and how much of what they select is in it."""
-    (covered,), (inside,) = percents(recall), percents(precision)
-    return f"In {covered} of them, {conditions}; {inside} of such rows belong to the group."
+    (covered,), (inside,) = percents(sentence.recall), percents(sentence.precision)
+    text = f"In {covered} of them, {sentence.words}; {inside} of such rows belong to the group."
+    if sentence.describes:
+        return text
+    return f"No short description fits them; this comes closest. {text}"
 
 
 def _why(trust: Trust | None) -> str:

@@ -221,9 +221,8 @@ class Audit:
     def answer(self) -> Answer:
         """What it says, a line for each question."""
         return answer_of(
-            self.left_out_groups, self.mitigation, named=self.named, harm=self.harm,
-            findings=self.findings, sampled=self.sampled, after=self.afterwards,
-            mask=self.examined.left_out_.mask if self.alone else None,
+            self.left_out_groups, self.mitigation, harm=self.harm, findings=self.findings,
+            sampled=self.sampled, after=self.afterwards,
         )  # fmt: skip
 
     def each(self, **values: Sequence[Any]) -> Audit:

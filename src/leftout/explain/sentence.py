@@ -36,11 +36,19 @@ from leftout.data.columns import Column, columns_of
 from leftout.data.conditions import Condition, Mask
 from leftout.errors import InputError
 from leftout.files import Serializable
+from leftout.groups.subgroups import NamedGroup, NamedGroups
 from leftout.text import as_name, either, listed, number, percent
 
 # A sentence below this F1 does not describe the group. Nor does one whose rows are in the group
 # hardly more often than any: of what is missing to certainty, it must close this share.
 _FITS, _TELLS = 0.5, 0.25
+# What stands between alternatives of which any may hold.
+ELSE = "or else"
+# Subgroups that cover less of the group than this fail; so many are said.
+_COVER, _MOST_NAMES = 0.5, 3
+# Each further one must cover so much of the group anew, and each condition be worth this much of
+# F1: shorter names are read more easily.
+_NEW, _LENGTH = 0.05, 0.02
 # A column that takes this much, in hundredths of the disparity, is said to.
 _TAKES = 0.05
 
@@ -54,8 +62,8 @@ class Sentence(Serializable):
     text : str
         For example ``age >= 40 and colour = red``.
     conditions : tuple of Condition
-    joined : tuple of {"and", "or"}
-        What stands between them; read from the left.
+    joined : tuple of {"and", "or", "or else"}
+        What stands between them; read from the left, each part between "or else" by itself.
     f1, precision, recall : float
     covered, count, size, n_rows : int
         Rows that it covers, those of them in the group, the group's rows, and all rows.
@@ -74,27 +82,44 @@ class Sentence(Serializable):
     shorter: tuple[Sentence, ...] = ()
 
     @property
+    def _alternatives(self) -> list[tuple[list[Condition], list[str]]]:
+        """What "or else" stands between: conditions, and the words that join them."""
+        parts: list[tuple[list[Condition], list[str]]] = [([self.conditions[0]], [])]
+        for word, condition in zip(self.joined, self.conditions[1:], strict=True):
+            if word == ELSE:
+                parts.append(([condition], []))
+            else:
+                parts[-1][0].append(condition)
+                parts[-1][1].append(word)
+        return parts
+
+    @property
     def text(self) -> str:
-        text = self.conditions[0].text
-        for place, (word, condition) in enumerate(
-            zip(self.joined, self.conditions[1:], strict=True)
-        ):
-            mixed = place > 0 and word != self.joined[place - 1]
-            text = f"{f'({text})' if mixed else text} {word} {condition.text}"
-        return text
+        parts = self._alternatives
+        texts = []
+        for (first, *others), words in parts:
+            text = first.text
+            for place, (word, condition) in enumerate(zip(words, others, strict=True)):
+                mixed = place > 0 and word != words[place - 1]
+                text = f"{f'({text})' if mixed else text} {word} {condition.text}"
+            texts.append(f"({text})" if others and len(parts) > 1 else text)
+        return " or ".join(texts)
 
     @property
     def words(self) -> str:
         """The same as people would say it: clauses joined by "and", between them "or"."""
-        clauses = [self.conditions[0].words]
-        for word, condition in zip(self.joined, self.conditions[1:], strict=True):
-            if word == "or":
-                clauses.append(condition.words)
-            elif len(clauses) == 1:
-                clauses[0] += f" and {condition.words}"
-            else:
-                clauses = [f"{condition.words}, and {either(clauses)}"]
-        return either(clauses)
+        every = []
+        for (first, *others), words in self._alternatives:
+            clauses = [first.words]
+            for word, condition in zip(words, others, strict=True):
+                if word == "or":
+                    clauses.append(condition.words)
+                elif len(clauses) == 1:
+                    clauses[0] += f" and {condition.words}"
+                else:
+                    clauses = [f"{condition.words}, and {either(clauses)}"]
+            every += clauses
+        return either(every)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -158,10 +183,61 @@ class Sentence(Serializable):
 
 def joined(masks: list[Mask], words: tuple[str, ...]) -> Mask:
     """Rows for which conditions hold that words join."""
-    result = masks[0]
+    done, result = np.zeros_like(masks[0]), masks[0]
     for word, mask in zip(words, masks[1:], strict=True):
-        result = result & mask if word == "and" else result | mask
-    return result
+        if word == ELSE:
+            done, result = done | result, mask
+        else:
+            result = result & mask if word == "and" else result | mask
+    return done | result
+
+
+def covering(named: NamedGroups | None, group: Mask) -> tuple[list[NamedGroup], Mask]:
+    """The names that cover the group, most of it first, and all that they cover.
+
+    In turn the name that adds most to the F1 of all of them together, while any does; of a name of
+    several conditions it must be more.
+    """
+    chosen: list[NamedGroup] = []
+    covered = np.zeros(len(group), dtype=bool)
+    left = [] if named is None else list(named.groups)
+    best = 0.0
+    while left and len(chosen) < _MOST_NAMES:
+        scored = [(_f1(covered | each.mask, group), each) for each in left]
+        f1, name = max(scored, key=lambda one: one[0] - _LENGTH * len(one[1].conditions))
+        if f1 <= best or np.sum(group & name.mask & ~covered) < _NEW * group.sum():
+            break
+        best, covered = f1, covered | name.mask
+        chosen.append(name)
+        left.remove(name)
+    return sorted(chosen, key=lambda name: -int(np.sum(name.mask & group))), covered
+
+
+def _f1(covered: Mask, group: Mask) -> float:
+    return 2.0 * float(np.sum(covered & group)) / float(covered.sum() + group.sum())
+
+
+def better_sentence(
+    sentence: Sentence | None, named: NamedGroups | None, group: Mask
+) -> Sentence | None:
+    """A sentence, or the subgroups that cover half of the group or more, if these fit better."""
+    names, covered = covering(named, group)
+    if not names or np.sum(covered & group) < _COVER * group.sum():
+        return sentence
+    ands = [["and"] * (len(name.conditions) - 1) for name in names]
+    by_names = Sentence(
+        conditions=tuple(condition for name in names for condition in name.conditions),
+        joined=tuple(word for words in ands for word in (ELSE, *words))[1:],
+        covered=int(covered.sum()),
+        count=int(np.sum(covered & group)),
+        size=int(group.sum()),
+        n_rows=len(group),
+    )
+    if sentence is None:
+        return by_names
+    shorter = (*sentence.shorter, replace(sentence, shorter=()))
+    fewer = [one for one in shorter if len(one.conditions) < len(by_names.conditions)]
+    return replace(by_names, shorter=tuple(fewer)) if by_names.f1 > sentence.f1 else sentence
 
 
 # What a further condition must add to F1: this much, or this many rows' worth.
