@@ -26,6 +26,7 @@ from leftout.data.binning import bin_column  # noqa: E402
 from leftout.data.columns import columns_of  # noqa: E402
 from leftout.evidence.n_groups import evidence_size  # noqa: E402
 from leftout.explain.rules import LEFT_OUT_SIDE, mine  # noqa: E402
+from paper.scores import feature_scores  # noqa: E402
 
 SUPPORT = 0.01
 
@@ -45,7 +46,7 @@ def sums():
         gap = disparity(X, labels, d)
         scale = np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1))
         worst = max(worst, abs(explain.disparity_by_feature(X, labels, d).sum() - gap) / scale)
-        scores = explain.feature_scores(X, labels, d)
+        scores = feature_scores(X, labels, d)
         for part in (scores.total, scores.left_out, scores.rest):
             worst_score = max(worst_score, abs(part.sum() - 100.0))
         count += 1

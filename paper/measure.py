@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from leftout import FairPCA, MaxDisparityPartition, group_losses
 from leftout.evidence.stability import Stability, agreement, pairwise_jaccard
-from leftout.explain import FeatureScores, Frequency, feature_scores, rule_frequency
+from leftout.explain import Frequency, rule_frequency
 from leftout.running import Report, collected_warnings
 from leftout.solvers import Annealing, Greedy, Sorting
 from paper.correction import corrected
 from paper.known import STUDENTS, Known
+from paper.scores import FeatureScores, feature_scores
 from paper.tables import Sample
 
 Array = NDArray[np.float64]

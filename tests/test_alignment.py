@@ -350,7 +350,7 @@ def test_typical_values():
 def test_rows_are_the_deepest_and_the_most_typical():
     X, _ = datasets.make_planted(200, 6, 2, 40, random_state=0)
     found = MaxDisparityPartition(2, group_size=40, random_state=0).fit(X)
-    rows = explain.example_rows(found, X, rows=2)
+    rows = explain.group(found, X, what_if=0, rows=2).rows
     scores = found.score_samples(X)
     assert [row["row"] for row in rows["left_out"]] == np.argsort(-scores)[:2].tolist()
     rest = np.flatnonzero(found.labels_ == 0)
@@ -358,5 +358,3 @@ def test_rows_are_the_deepest_and_the_most_typical():
     near = rest[np.argsort(np.linalg.norm(X[rest] - middle, axis=1))[:2]]
     assert [row["row"] for row in rows["rest"]] == near.tolist()
     assert set(rows["rest"][0]["values"]) == {f"x{j}" for j in range(6)}
-    with pytest.raises(ValueError, match="raw table has 20 rows, but X has 200"):
-        explain.example_rows(found, X, X[:20])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import naive
 from leftout import MaxDisparityPartition, disparity, explain, group_losses
 from leftout.linalg.losses import CENTERINGS, LOSSES
+from paper.scores import feature_scores
 
 
 @st.composite
@@ -52,7 +53,7 @@ def test_a_part_may_be_negative():
 def test_scores_are_the_definition_and_sum_to_100(table, centering):
     X, labels, d = table
     labels = (labels == 1).astype(int)
-    scores = explain.feature_scores(X, labels, d, centering=centering)
+    scores = feature_scores(X, labels, d, centering=centering)
     rows = naive.seen_by_pca(X, centering)
     about_mean = centering == "paper"
     for got, chosen in (
@@ -74,8 +75,8 @@ def test_scores_are_averages_over_runs_and_so_are_differences():
         rng.standard_normal((50, 4)),
         rng.permuted(np.tile(np.arange(50) < 20, (3, 1)), axis=1),
     )
-    each = [explain.feature_scores(X, run, 2) for run in runs]
-    both = explain.feature_scores(X, runs, 2)
+    each = [feature_scores(X, run, 2) for run in runs]
+    both = feature_scores(X, runs, 2)
     assert both.runs == 3 and each[0].runs == 1
     for name in ("total", "left_out", "rest", "difference"):
         assert np.allclose(getattr(both, name), np.mean([getattr(s, name) for s in each], axis=0))
@@ -85,7 +86,7 @@ def test_scores_are_averages_over_runs_and_so_are_differences():
 
 def test_rows_that_do_not_vary_have_no_scores():
     X = np.vstack([np.diag([1.0, 2.0, 3.0]), -np.diag([1.0, 2.0, 3.0]), np.zeros((4, 3))])
-    scores = explain.feature_scores(X, [0] * 6 + [1] * 4, 1, centering="none")
+    scores = feature_scores(X, [0] * 6 + [1] * 4, 1, centering="none")
     assert np.isnan(scores.left_out).all() and abs(scores.rest.sum() - 100) < 1e-9
 
 
@@ -99,8 +100,8 @@ def test_students_split_to_the_digit(students):
 def test_labels_are_checked():
     X = np.random.default_rng(0).standard_normal((20, 3))
     with pytest.raises(ValueError, match="1 \\(or True\\) for the rows of the left-out group"):
-        explain.feature_scores(X, ["a", "b"] * 10, 1)
+        feature_scores(X, ["a", "b"] * 10, 1)
     with pytest.raises(ValueError, match="All 20 rows have the label"):
-        explain.feature_scores(X, np.ones(20), 1)
+        feature_scores(X, np.ones(20), 1)
     with pytest.raises(ValueError, match="one label per row"):
-        explain.feature_scores(X, np.ones(7), 1)
+        feature_scores(X, np.ones(7), 1)

@@ -23,7 +23,7 @@ from browsing import opened
 from leftout import audit, datasets, group_losses
 from leftout.errors import InputError
 from leftout.evidence.stability import Stability
-from leftout.explain import FeatureScores, Frequency, disparity_by_feature
+from leftout.explain import Frequency, disparity_by_feature
 from leftout.files import write_into
 from leftout.linalg.significance import Interval
 from paper import compare, correction, lessons, reproduce, tables
@@ -51,6 +51,7 @@ from paper.measure import (
     sides_agree,
     sorted_rows,
 )
+from paper.scores import FeatureScores
 from paper.verdicts import (
     NOT,
     NOT_RUN,

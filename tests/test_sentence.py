@@ -13,7 +13,8 @@ import naive
 from leftout import explain
 from leftout.data.columns import columns_of
 from leftout.data.conditions import Condition
-from leftout.explain.sentence import _SentenceSearch, better_sentence
+from leftout.explain.sentence import better_sentence
+from leftout.explain.sentence_search import _SentenceSearch
 from test_binning import raw_tables
 
 
@@ -147,7 +148,7 @@ def test_noise_is_described_badly_and_briefly():
 
 
 def test_wide_tables_keep_the_columns_that_tell(monkeypatch):
-    monkeypatch.setattr("leftout.explain.sentence._COLUMNS", 4)
+    monkeypatch.setattr("leftout.explain.sentence_search._COLUMNS", 4)
     rng = np.random.default_rng(2)
     table = rng.standard_normal((500, 30))
     group = (table[:, 17] > 0.8) | (table[:, 5] < -1.5)

@@ -9,12 +9,12 @@ import pytest
 
 import naive
 from leftout import MaxDisparityPartition
-from leftout.explain import feature_scores
 from leftout.explain.attribution import _rank
 from leftout.groups.problem_setup import build_problem
 from leftout.linalg import bounds
 from leftout.linalg.losses import CENTERINGS, WIDE, top_components_of_rows
 from leftout.solvers import Alternating, SolverContext
+from paper.scores import feature_scores
 
 D, SIZE = 4, 60
 

@@ -8,15 +8,14 @@ categories and gaps. Labels are 1 where a row is left out and 0 elsewhere.
 from leftout.data.conditions import Condition
 from leftout.explain.alignment import Alignment, Typical, align, typical_values
 from leftout.explain.attribution import (
-    FeatureScores,
     WhatIf,
     disparity_by_feature,
     feature_losses,
-    feature_scores,
 )
-from leftout.explain.explanation import Explanation, example_rows, group
+from leftout.explain.explanation import Explanation, group
 from leftout.explain.rules import Frequency, Rule, Rules, find_rules, rule_frequency
-from leftout.explain.sentence import Sentence, describe
+from leftout.explain.sentence import Sentence
+from leftout.explain.sentence_search import describe
 from leftout.groups.outcome import Outcome, compare_outcome
 from leftout.linalg.significance import Interval
 
@@ -24,7 +23,6 @@ __all__ = [
     "Alignment",
     "Condition",
     "Explanation",
-    "FeatureScores",
     "Frequency",
     "Interval",
     "Outcome",
@@ -37,9 +35,7 @@ __all__ = [
     "compare_outcome",
     "describe",
     "disparity_by_feature",
-    "example_rows",
     "feature_losses",
-    "feature_scores",
     "find_rules",
     "group",
     "rule_frequency",

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leftout.checks import check_count, check_whole
+from leftout.checks import check_whole
 from leftout.data.binning import most_informative
 from leftout.data.columns import Column, columns_of, names_of
 from leftout.data.frames import column_names
@@ -36,11 +36,13 @@ from leftout.explain.rules import (
     find_rules,
     rule_frequency,
 )
-from leftout.explain.sentence import Sentence, describe
+from leftout.explain.sentence import Sentence
+from leftout.explain.sentence_search import describe
 from leftout.files import Serializable, plain
 from leftout.groups.fitted import NEITHER, fitted_on
 from leftout.groups.measured import measure
 from leftout.groups.outcome import Outcome, outcomes, without_outcome
+from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.losses import Array
 from leftout.running import Report, Steps, clean_interrupts
 from leftout.text import as_name, listed, number, percent
@@ -345,17 +347,13 @@ def group(
         no_outcome=lacking,
         typical=typical_values([by_name[name] for name in order], group),
         what_if=search_without(partition, matrix, raw.sources, leading, steps),
-        rows=example_rows(partition, X, raw.described, rows=rows) if rows else None,
-        notes=_notes(len(raw.described), len(telling)),
+        rows=_example_rows(partition, X, matrix, raw.described, rows) if rows else None,
+        notes=[
+            f"Note: of {len(raw.described)} columns, rules use the {len(telling)} that tell most "
+            "about the group."
+        ]
+        * (len(telling) < len(raw.described)),
     )
-
-
-def _notes(n_columns: int, n_telling: int) -> list[str]:
-    if n_telling == n_columns:
-        return []
-    return [
-        f"Note: of {n_columns} columns, rules use the {n_telling} that tell most about the group."
-    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -431,45 +429,25 @@ def sources_of(features: list[str], columns: list[str]) -> list[str]:
     return found
 
 
-def example_rows(
-    found: Any, X: Any, table: Any = None, *, rows: int = 3
+def _example_rows(
+    found: MaxDisparityPartition, X: Any, matrix: Array, columns: list[Column], n_rows: int
 ) -> dict[str, list[dict[str, Any]]]:
-    """Actual rows: the deepest in the left-out group, and the most typical of the rest.
-
-    A row may be a person: ask for rows only where you may show them.
-
-    Parameters
-    ----------
-    found : MaxDisparityPartition or Trust
-        Fitted on ``X``.
-    X : table of shape (m, n)
-    table : raw table of m rows, or None
-        Where to take the values from; None: ``X``.
-    rows : int, default=3
-        How many of each.
-
-    Returns
-    -------
-    dict
-        ``"left_out"``: rows of the group with the highest scores; ``"rest"``: rows of the rest
-        nearest to its mean. Each is ``{"row": number, "values": {column: text}}``.
-    """
-    check_count("rows", rows)
-    partition, matrix = fitted_on(found, X)
-    columns = columns_of(X if table is None else table)
-    check_rows(table, X, len(columns[0]))
-    group, scores = partition.left_out_.mask, partition.score_samples(X)
-    rest = partition.labels_ == 0
+    """Rows of the group with the highest scores, and of the rest those nearest to its mean."""
+    rest = found.labels_ == 0
     distance = np.sum((matrix - matrix[rest].mean(axis=0)) ** 2, axis=1)
-    sides = ("left_out", np.flatnonzero(group), -scores), ("rest", np.flatnonzero(rest), distance)
+    sides = {
+        "left_out": (found.left_out_.mask, -found.score_samples(X)),
+        "rest": (rest, distance),
+    }
     return {
         name: [
-            {"row": int(row), "values": {c.name: _cell(c, int(row)) for c in columns}}
-            for row in inside[np.argsort(far[inside], kind="stable")[:rows]]
+            {
+                "row": row,
+                "values": {
+                    c.name: None if c.missing[row] else c.show(c.values[row]) for c in columns
+                },
+            }
+            for row in np.flatnonzero(side)[np.argsort(far[side], kind="stable")[:n_rows]].tolist()
         ]
-        for name, inside, far in sides
+        for name, (side, far) in sides.items()
     }
-
-
-def _cell(column: Column, row: int) -> str | None:
-    return None if column.missing[row] else column.show(column.values[row])
