@@ -91,10 +91,12 @@ def with_findings(found: Audit, skipped: str) -> Audit:
         return found.each(findings=[asked], answer=[found.answer])
     of_all = [each.ask(found, groups[0]) for each in _QUESTIONS if each.of == "audit"]
     of_each = [each for each in _QUESTIONS if each.of != "audit"]
-    how: dict[str, Any] = {"named": found.named, "sampled": found.sampled}
     return replace(found, findings=of_all).each(
         findings=[[each.ask(found, group) for each in of_each] for group in groups],
-        answer=[answer_of([each], found.mitigation, harm=each.harm, **how) for each in groups],
+        answer=[
+            answer_of([each], found.mitigation, harm=each.harm, sampled=found.sampled)
+            for each in groups
+        ],
     )
 
 
