@@ -21,7 +21,9 @@ from leftout.files import Serializable
 from leftout.groups.cross_fitting import cross_fitted
 from leftout.groups.measured import measure
 from leftout.groups.permutation import Groups, permutation_test, permuting_steps
+from leftout.groups.problem_setup import check_given
 from leftout.groups.sizes import smallest_named
+from leftout.linalg.losses import Loss
 from leftout.linalg.significance import LEVEL, Interval, can_tell, describe_p
 from leftout.representation.base import as_representation, features_of
 from leftout.running import Report, Steps, clean_interrupts, collected_warnings, one_thread, warn
@@ -392,6 +394,8 @@ def known_groups(
         )
     X = check_matrix(features_of(representation, X))
     given = None if representation is None else as_representation(representation)
+    if given is not None:
+        check_given(given, Loss.named("excess", "global"), X)
     n_rows = len(X)
     together = np.zeros(n_rows, dtype=np.intp)
     with collected_warnings() as notes:

@@ -82,6 +82,8 @@ def measured(
     X = check_features(features_of(representation, X))
     names, index = check_groups(labels, len(X))
     given = None if representation is None else as_representation(representation)
+    if given is not None:
+        check_given(given, Loss.named(loss, centering), X)
     return measure(X, index, len(names), n_components, loss, centering, given)
 
 
@@ -95,10 +97,7 @@ def measure(
     given: Representation | None = None,
 ) -> Measured:
     """:func:`measured` on a matrix that is checked, and groups that are counted from 0."""
-    rule, origin = Loss.named(loss, centering), None
-    if given is not None:
-        check_given(given, rule, X)
-        origin = given.origin
+    rule, origin = Loss.named(loss, centering), None if given is None else given.origin
     table = summarise(X, centering, index, n_groups, mean_first=True, origin=origin)
     if given is None:
         shared = check_components(rule, table, n_components, below_rank=False)
