@@ -86,6 +86,11 @@ def check_groups(labels: ArrayLike, n_rows: int) -> tuple[NDArray[Any], NDArray[
             f"Found {missing} missing labels; every row needs a group. "
             "Give those rows a label of their own, or drop them."
         )
+    if labels.dtype.kind in "biu":  # by hashing, which is faster than sorting
+        from pandas import factorize
+
+        index, names = factorize(labels, sort=True)
+        return names, index.astype(np.intp)
     try:
         names, index = np.unique(labels, return_inverse=True)
     except TypeError as error:

@@ -233,11 +233,12 @@ class Indicators(NamedTuple):
     @classmethod
     def of(cls, columns: Sequence[BinnedColumn]) -> Indicators:
         n_rows, starts = len(columns[0].codes) if columns else 0, starts_of(columns)
-        places = [start + each.codes for start, each in zip(starts, columns, strict=False)]
-        bins = np.ravel(places, order="F").astype(np.int32)  # row by row
+        bins = np.empty((n_rows, len(columns)), dtype=np.int32)
+        for place, each in enumerate(columns):
+            np.add(each.codes, starts[place], out=bins[:, place], casting="unsafe")
         ends = np.arange(n_rows + 1) * len(columns)
-        ones = np.ones(len(bins), dtype=np.float32)
-        return cls(sparse.csr_array((ones, bins, ends), (n_rows, starts[-1])))
+        ones = np.ones(bins.size, dtype=np.float32)
+        return cls(sparse.csr_array((ones, bins.ravel(), ends), (n_rows, starts[-1])))
 
     @property
     def n_bins(self) -> int:

@@ -421,13 +421,14 @@ def mine(
     most = [inside if group == LEFT_OUT_SIDE else covered - inside for group in groups]
     frequent = (covered > 0) & (np.max(most, axis=(0, 1)) / m >= min_support)
     items = np.flatnonzero(frequent & (covered < m) if prune else frequent)
-    table = table.only(items)
-    both = table.pairs()
+    few = 2 * len(items) < len(covered)  # else counting all pairs is faster than dropping bins
+    table, among = (table.only(items), slice(None)) if few else (table, np.ix_(items, items))
+    both = table.pairs()[among]
     i, j = np.nonzero(np.triu((both / m >= min_support) & (both > 0)))
     met = both[i, j]
     results = []
     for mask in masks:
-        held, sizes = table.pairs(mask), (int((~mask).sum()), int(mask.sum()))
+        held, sizes = table.pairs(mask)[among], (int((~mask).sum()), int(mask.sum()))
         chosen = []  # for each group: which pairs, and how often both are in it
         for group in groups:
             counts = held if group == LEFT_OUT_SIDE else both - held
