@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from leftout.errors import InputError, parameter_label
+from leftout.settings import Settings
 
 Content = str | bytes
 # What is tried on a folder before hours are spent: about as much as will be written.
@@ -161,20 +162,29 @@ class Serializable:
     hidden: ClassVar[tuple[str, ...]] = ()
     record: ClassVar[type | None] = None
 
+    @classmethod
+    def keys(cls) -> dict[str, str]:
+        """What it writes: each key, and the attribute that it holds."""
+        own: Any = fields(cls) if is_dataclass(cls) else ()
+        names = (*(each.name for each in own), *cls.also)
+        return {name: name for name in names if name not in cls.hidden}
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data: numbers, strings, lists."""
-        own: Any = fields(self) if is_dataclass(self) else ()
-        names = (*(each.name for each in own), *self.also)
-        return plain({name: getattr(self, name) for name in names if name not in self.hidden})
+        return plain({key: getattr(self, name) for key, name in self.keys().items()})
+
+    def json(self) -> str:
+        """:meth:`to_dict` as the text of a file."""
+        return json.dumps(self.to_dict(), indent=1) + "\n"
 
     def to_json(self, path: str | os.PathLike[str]) -> Path:
         """Write :meth:`to_dict`; the file appears whole or not at all."""
-        return write_whole(path, json.dumps(self.to_dict(), indent=1) + "\n")
+        return write_whole(path, self.json())
 
 
 def plain(data: Any) -> Any:
     """Data as JSON knows it: NumPy's numbers become Python's, what is not finite becomes None."""
-    if isinstance(data, Serializable):
+    if isinstance(data, Serializable | Settings):
         return data.to_dict()
     if isinstance(data, np.ndarray):
         data = data.tolist()

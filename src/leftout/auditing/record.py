@@ -1,50 +1,26 @@
-"""What audit.json holds: every key once, with its type and what it holds; the schema is made of it.
-
-Most keys are results, as they are; a field is filled from the audit's attribute of the same name.
-"""
+"""Parts of audit.json that are put together from several results: table, PCA, partition, chunks."""
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
-from importlib.metadata import version
+from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
-from leftout import __version__
 from leftout.auditing.given import Audited
-from leftout.auditing.group_result import Answer, Finding, GroupResult
-from leftout.auditing.readings import Blanks, OneReading, Readings
-from leftout.data.profiling.column_types import ColumnFacts
+from leftout.auditing.readings import Blanks, OneReading
 from leftout.data.profiling.relations import Relation
 from leftout.data.profiling.sentinels import Suspect
-from leftout.data.sources import File
-from leftout.downstream.result import Harm
-from leftout.evidence.n_groups import HowMany
-from leftout.fair.assessment import Afterwards
-from leftout.fair.mitigation import Mitigation
 from leftout.files import Serializable
-from leftout.groups.known import KnownGroups
 from leftout.groups.partition import MaxDisparityPartition
-from leftout.groups.subgroups import NamedGroups
-from leftout.settings import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_VERSION = "4.0"
 # Components whose shares of the variance are listed.
 _SCREE = 50
-_Kind = TypeVar("_Kind")
-
-
-def _filled(kind: type[_Kind], source: Any, **given: Any) -> _Kind:
-    """A record: what is given, the rest from a result's attributes of the same names."""
-    names = (each.name for each in fields(kind) if each.name not in given)  # type: ignore[arg-type]
-    return kind(**given, **{name: getattr(source, name) for name in names})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,14 +56,21 @@ class TableRecord(Serializable):
     @classmethod
     def of(cls, audit: Any) -> TableRecord:
         intake = audit.intake
-        return _filled(
-            cls, intake, rows=audit.n_rows, rows_in_table=intake.n_rows,
+        of_intake = (
+            "source", "feature_names", "positive", "sensitive", "dropped", "leaks", "copies",
+            "proxies", "suspects",
+        )  # fmt: skip
+        return cls(
+            **{name: getattr(intake, name) for name in of_intake},
+            rows=audit.n_rows,
+            rows_in_table=intake.n_rows,
             features=intake.X.shape[1],
             target=None if intake.target is None else intake.target.name,
             distinct_rows=audit.repeats.n_distinct,
-            missing_indicator_share=intake.indicator_share, other_reading=audit.other_reading,
+            missing_indicator_share=intake.indicator_share,
+            other_reading=audit.other_reading,
             blanks=audit.blanks,
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +81,16 @@ class PcaRecord(Serializable):
     n_components: int
     explained_variance_ratio: Annotated[list[float], "Of the components kept."]
     scree: Annotated[list[float], "Of the first 50 components."]
+
+    @classmethod
+    def of(cls, audit: Any) -> PcaRecord:
+        found = audit.partition
+        return cls(
+            representation=audit.audited,
+            n_components=found.n_components_,
+            explained_variance_ratio=found.explained_variance_ratio_,
+            scree=audit.scree[:_SCREE],
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +118,22 @@ class PartitionRecord(Serializable):
     ]
     retained: Annotated[list[float], "Share of each side's variance kept by the shared PCA."]
     retained_own: Annotated[list[float], "The same by its own PCA."]
+
+    @classmethod
+    def of(cls, audit: Any) -> PartitionRecord:
+        found = audit.partition
+        return cls(
+            group_size=int(found.sizes_[1]),
+            min_group_size=audit.smallest,
+            chosen=audit.chosen,
+            solver=audit.settings.solver,
+            sizes=found.sizes_,
+            losses=found.losses_,
+            disparity=found.disparity_,
+            bound=float(found.sizes_[1:] / found.sizes_[1:].sum() @ np.ravel(found.bound_)),
+            retained=found.retained_,
+            retained_own=found.retained_own_,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,97 +176,3 @@ class Chunks(Serializable):
             buffer = BytesIO()
             part.to_parquet(buffer, index=False)
             yield name, buffer.getvalue()
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuditRecord(Serializable):
-    """What leftout audit found.
-
-    Sizes, losses and shares of a partition are the rest's first, then those of the left-out groups.
-    null: not looked at, not known, or not a finite number.
-    """
-
-    schema_version: Annotated[
-        str,
-        "Grows by one in front when something here changes its meaning or goes, behind when "
-        "something is added.",
-    ] = SCHEMA_VERSION
-    leftout_version: str = __version__
-    versions: Annotated[dict[str, str], "Of Python and the libraries that computed the numbers."]
-    created: Annotated[
-        str,
-        "When the audit was made, UTC: all that differs between two runs of the same command.",
-    ]
-    answer: Answer
-    table: TableRecord
-    file: Annotated[File | None, "Which file exactly was audited; null for a table in memory."]
-    columns: Annotated[
-        list[ColumnFacts],
-        "Every column of the table: its part, what it was taken for and why, what became of it.",
-    ]
-    settings: Settings
-    pca: PcaRecord
-    partition: PartitionRecord
-    groups: Annotated[list[GroupResult], "Each left-out group, by falling loss."]
-    counted: Annotated[HowMany | None, "How several groups were counted, where n_groups is auto."]
-    readings: Readings | None
-    named: NamedGroups | None
-    known: KnownGroups | None
-    harm: Annotated[
-        Harm | None,
-        "What PCA costs a model that predicts the target, for the left-out group and the rest.",
-    ]
-    mitigation: Mitigation
-    afterwards: Annotated[
-        Afterwards | None,
-        "Whom the representation audited, Fair PCA for the group and MinimaxPCA leave worst off.",
-    ]
-    findings: list[Finding]
-    notes: list[str]
-    scale: Annotated[
-        Chunks | None,
-        "Only where the table was passed over chunk by chunk: by whom, and which parts of the "
-        "result come from all rows.",
-    ] = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data; what only tables in chunks have is left out of others."""
-        data = super().to_dict()
-        return data if self.scale is not None else {k: data[k] for k in data if k != "scale"}
-
-    @classmethod
-    def of(cls, audit: Any) -> AuditRecord:
-        """What an audit found, as audit.json has it."""
-        found = audit.partition
-        libraries = ("numpy", "scipy", "scikit-learn", "numba")
-        return _filled(
-            cls,
-            audit,
-            schema_version=SCHEMA_VERSION,
-            leftout_version=__version__,
-            versions={"python": platform.python_version()}
-            | {name: version(name) for name in libraries},
-            table=TableRecord.of(audit),
-            file=audit.intake.file,
-            settings=audit.settings.to_dict(),
-            pca=PcaRecord(
-                representation=audit.audited,
-                n_components=found.n_components_,
-                explained_variance_ratio=found.explained_variance_ratio_,
-                scree=audit.scree[:_SCREE],
-            ),
-            partition=PartitionRecord(
-                group_size=int(found.sizes_[1]),
-                min_group_size=audit.smallest,
-                chosen=audit.chosen,
-                solver=audit.settings.solver,
-                sizes=found.sizes_,
-                losses=found.losses_,
-                disparity=found.disparity_,
-                bound=float(found.sizes_[1:] / found.sizes_[1:].sum() @ np.ravel(found.bound_)),
-                retained=found.retained_,
-                retained_own=found.retained_own_,
-            ),
-            groups=audit.left_out_groups,
-            scale=audit.chunks,
-        )

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import os
+import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leftout import __version__
 from leftout.auditing.answer import answer_of
 from leftout.auditing.given import Audited, audited
 from leftout.auditing.group_result import Answer, Finding, GroupResult, check_finding
 from leftout.auditing.readings import Blanks, OneReading, Readings
-from leftout.auditing.record import AuditRecord, Chunks
+from leftout.auditing.record import Chunks, PartitionRecord, PcaRecord, TableRecord
 from leftout.data.preparation import PreparedTable
 from leftout.data.profiling.column_types import ColumnFacts
+from leftout.data.sources import File
 from leftout.downstream.prediction import ComparedPrediction as ComparedPrediction
 from leftout.downstream.result import Harm
 from leftout.evidence.duplicate_rows import Repeats
@@ -30,7 +33,7 @@ from leftout.evidence.verdict import Trust
 from leftout.explain import Explanation
 from leftout.fair.assessment import Afterwards
 from leftout.fair.mitigation import Mitigation
-from leftout.files import write_whole
+from leftout.files import Serializable, write_whole
 from leftout.groups.known import KnownGroups
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import NamedGroups
@@ -42,42 +45,44 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Audit:
-    """What an audit found: plain results, and the ways to show them.
+SCHEMA_VERSION = "4.0"
 
-    ``trust``, ``stability``, ``explanation`` and ``prediction`` are those of the first
-    left-out group, which loses most; ``left_out_groups`` has them for each.
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Audit(Serializable):
+    """What an audit found.
+
+    Sizes, losses and shares of a partition are the rest's first, then those of the left-out groups.
+    None: not looked at, not known, or not a finite number.
 
     Attributes
     ----------
     partition : MaxDisparityPartition
         The left-out groups, on all rows audited.
     left_out_groups : list of GroupResult
-        What was found out about each of them, by falling loss; mostly it is one.
+        Each left-out group, by falling loss; mostly it is one.
     counted : HowMany or None
-        How several groups were counted, where their number was asked for.
+        How several groups were counted, where n_groups is auto.
     chosen : {"tenth", "evidence", "given", "free"}
         How groups came to their sizes.
     mitigation : Mitigation
     named : NamedGroups or None
-        The subgroups that are left out most; None as ``trust``.
+        The subgroups that are left out most; None where there is no evidence.
     known : KnownGroups or None
         The groups of the sensitive columns; None without such.
     harm : Harm or None
-        What PCA costs a model that predicts the target, on all sides; None if not measured.
-    no_harm : str
+        What PCA costs a model that predicts the target, for the left-out groups and the rest.
+    no_harm, no_afterwards : str
         Why that was not measured, where it was to be.
     afterwards : Afterwards or None
-        Whom PCA, Fair PCA for the groups and MinimaxPCA leave worst off; None as ``trust``.
-    no_afterwards : str
-        Why that was not searched, where it was to be.
+        Whom the representation audited, Fair PCA for the groups and MinimaxPCA leave worst off.
     skipped : str
         Why no evidence was gathered, where none was.
     findings : list of Finding
         Of the one group and of the table; of several groups, each has its own beside these.
     intake : PreparedTable
-        The table: its columns, the numbers made of them, and the encoder that made them.
+        The table: its columns, the numbers made of them, and the encoder that made them; of a table
+        in chunks, of a sample of its rows.
     other_reading : OneReading or None
         The same search with columns that look like codes as categories; None if none do.
     readings : Readings or None
@@ -98,9 +103,10 @@ class Audit:
     notes : list of str
         What to bear in mind.
     created : str
+        When the audit was made, UTC: all that differs between two runs of the same command.
     chunks : Chunks or None
-        How a table that is larger than memory was audited: then ``intake`` holds a sample of its
-        rows, and ``partition`` and ``groups`` are of all rows.
+        Only where the table was passed over chunk by chunk: by whom, and which parts of the result
+        come from all rows.
     """
 
     partition: MaxDisparityPartition
@@ -129,6 +135,52 @@ class Audit:
     blanks: Blanks | None = None
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     chunks: Chunks | None = None
+
+    @classmethod
+    def keys(cls) -> dict[str, str]:
+        """The keys of audit.json, and the attribute that each holds."""
+        names = (
+            "schema_version", "leftout_version", "versions", "created", "answer", "table", "file",
+            "columns", "settings", "pca", "partition", "groups", "counted", "readings", "named",
+            "known", "harm", "mitigation", "afterwards", "findings", "notes", "scale",
+        )  # fmt: skip
+        others = {"partition": "sides", "groups": "left_out_groups", "scale": "chunks"}
+        return {name: others.get(name, name) for name in names}
+
+    @property
+    def schema_version(self) -> str:
+        """Grows by one in front when something changes its meaning or goes, behind when added."""
+        return SCHEMA_VERSION
+
+    @property
+    def leftout_version(self) -> str:
+        return __version__
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Of Python and the libraries that computed the numbers."""
+        libraries = ("numpy", "scipy", "scikit-learn", "numba")
+        return {"python": platform.python_version(), **{name: version(name) for name in libraries}}
+
+    @property
+    def table(self) -> TableRecord:
+        """The table, and what is odd about it."""
+        return TableRecord.of(self)
+
+    @property
+    def file(self) -> File | None:
+        """Which file exactly was audited; None for a table in memory."""
+        return self.intake.file
+
+    @property
+    def pca(self) -> PcaRecord:
+        """The representation, and the variance of its components."""
+        return PcaRecord.of(self)
+
+    @property
+    def sides(self) -> PartitionRecord:
+        """Sizes, losses and shares kept, of the rest and of the left-out groups."""
+        return PartitionRecord.of(self)
 
     @property
     def trust(self) -> Trust | None:
@@ -269,19 +321,14 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as in audit.json; every report is made from it."""
-        return AuditRecord.of(self).to_dict()
-
-    def to_json(self, path: str | os.PathLike[str]) -> Path:
-        """Write :meth:`to_dict`; the file appears whole or not at all."""
-        return write_whole(path, self.json())
+        data = super().to_dict()
+        if self.chunks is None:
+            del data["scale"]
+        return data
 
     def to_html(self, path: str | os.PathLike[str]) -> Path:
         """Write the report, one file that needs nothing else; it appears whole or not at all."""
         return write_whole(path, self.html())
-
-    def json(self) -> str:
-        """The text of audit.json."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=True) + "\n"
 
     def html(self) -> str:
         """The report's text."""

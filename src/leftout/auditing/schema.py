@@ -6,6 +6,7 @@ import re
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cached_property
 from inspect import cleandoc
 from typing import (
     Annotated,
@@ -23,7 +24,7 @@ from typing import (
 import numpy as np
 import pandas as pd
 
-from leftout.auditing.record import SCHEMA_VERSION, AuditRecord
+from leftout.auditing.result import SCHEMA_VERSION, Audit
 from leftout.files import Serializable
 
 _NUMERIC_TYPES = ("number", "boolean")
@@ -34,7 +35,7 @@ _LIST_TYPES = (list, tuple, Iterable, Sequence)
 def schema() -> dict[str, Any]:
     """The JSON schema of audit.json: what each key holds."""
     made = _Schema()
-    whole = made.object_of(AuditRecord)
+    whole = made.object_of(Audit)
     whole["properties"]["schema_version"] |= {"const": SCHEMA_VERSION}
     whole["required"].remove("scale")
     return {
@@ -116,11 +117,17 @@ def _hints(kind: Any) -> dict[str, Any]:
     if not is_dataclass(kind):
         return get_type_hints(kind, include_extras=True)
     hints = get_type_hints(kind, localns={"pd": pd}, include_extras=True)
-    names = [each.name for each in fields(kind)]
-    shown: Any = kind
+    return {
+        key: hints[name] if name in hints else _returned(kind, name)
+        for key, name in _keys(kind).items()
+    }
+
+
+def _keys(kind: Any) -> dict[str, str]:
+    """What a class writes: each key, and the attribute that it holds."""
     if _is(kind, Serializable):
-        names = [name for name in (*names, *shown.also) if name not in shown.hidden]
-    return {name: hints[name] if name in hints else _returned(kind, name) for name in names}
+        return dict(kind.keys())
+    return {each.name: each.name for each in fields(kind)} if is_dataclass(kind) else {}
 
 
 def _returned(kind: Any, name: str) -> Any:
@@ -144,10 +151,12 @@ def _described(kind: Any) -> dict[str, str]:
         for match in listed.finditer(f"{text}\n")
         for name in match[1].split(", ")
     }
-    for name in getattr(kind, "also", ()):
-        first = (getattr(kind, name).__doc__ or "").partition("\n\n")[0]
-        if first and name not in found:
-            found[name] = _prose(first)
+    for key, name in _keys(kind).items():
+        shown = getattr(kind, name, None)
+        if name in found:
+            found[key] = found[name]
+        elif isinstance(shown, property | cached_property) and shown.__doc__:
+            found[key] = _prose(shown.__doc__.partition("\n\n")[0])
     for each in fields(kind) if is_dataclass(kind) else ():
         if "setting" in each.metadata:
             found[each.name] = each.metadata["setting"].help
