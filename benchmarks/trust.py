@@ -35,7 +35,7 @@ def first_p(task):
     grid = check_sizes(SIZES, fewest(ROWS, D), ROWS)
     steps = Steps(SURROGATES, None)
     with one_thread():
-        return count_groups(task, "copula", grid, SURROGATES, 1, steps).looked[0].p_value
+        return count_groups(task, grid, SURROGATES, 1, steps).looked[0].p_value
 
 
 def many(function, *tasks):

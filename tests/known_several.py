@@ -165,7 +165,7 @@ def counted():
         ),
         extracted(303, 0.203, 0.193, 0.43, 9),
     ]
-    return HowMany(looked=looked, kind="copula")
+    return HowMany(looked=looked)
 
 
 def audit(swapped=False):

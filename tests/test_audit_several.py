@@ -133,7 +133,7 @@ def counted(*sizes):
     looked.append(
         ExtractedGroup(size=20, disparity=0.3, chance=0.3, p_value=0.4, tables=9, n_sizes=8)
     )
-    return HowMany(looked=looked, kind="copula")
+    return HowMany(looked=looked)
 
 
 COUNTS = {

@@ -529,11 +529,11 @@ def test_later_comparison_tables_are_peeled_alike(two_planted, monkeypatch):
     from leftout.evidence import n_groups
 
     peeled = []
-    peel_one = n_groups._Peeled.peel
+    peel_one = n_groups._peeled
     monkeypatch.setattr(
-        n_groups._Peeled,
-        "peel",
-        lambda self, group: (peeled.append(int(group.sum())), peel_one(self, group))[1],
+        n_groups,
+        "_peeled",
+        lambda left, group: (peeled.append(group.size), peel_one(left, group))[1],
     )
     X, _ = two_planted
     count = leftout.how_many(MaxDisparityPartition(2, solver=QUICK, random_state=0), X)

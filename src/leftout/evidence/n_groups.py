@@ -9,17 +9,15 @@ of tables, whatever the number of groups. (Surrogates have what the groups add t
 correlations, and no group: later ones are held to more than the rest of the table would show.)
 
 The size with most evidence may be that of two groups: such a mix loses more in total than either.
-So what is peeled off is grown from the groups that stand out, with their directions held. With
-``D(k)`` the disparity of the ``k`` rows that gain most and ``N(k)`` that of surrogates, the group
-is as large as ``k D(k)`` exceeds the most that any group of up to ``k`` rows loses at chance,
-``j N(j)``, by as much as anywhere, up to one standard error. Components are learned from these
-rows, and so on until the rows stay.
+So what is peeled off is grown from the groups that stand out, with their directions held: it is as
+large as ``k D(k)``, with ``D(k)`` the disparity of the ``k`` rows that gain most, exceeds the most
+that any group of up to ``k`` rows loses in surrogates by as much as anywhere, up to one standard
+error. Components are learned from these rows, and so on until the rows stay.
 
 Of the groups that cores of many sizes grow to, the one is taken that its own components keep the
 largest share of, if it has half of the evidence of any: a mix of two has hardly more than both, a
-few odd rows have not. If that is a mix nevertheless, its own components leave out a part of it: it
-is searched for a half that they leave out, rows go to the half whose components keep more of them,
-and one of both is taken where together they have more evidence than the whole.
+few odd rows have not. A mix nevertheless leaves out a part of itself: so it is searched for a half
+that its own components leave out, and a half is taken where both have more evidence than the whole.
 """
 
 from __future__ import annotations
@@ -33,11 +31,11 @@ from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 from sklearn.base import clone
 
-from leftout.checks import check_choice, check_count
+from leftout.checks import check_count
+from leftout.data.conditions import Mask
 from leftout.errors import InputError
 from leftout.evidence.refit import SearchTask, Sizes, fewer, search_sizes
 from leftout.evidence.sequential import draw_until, most_tables, should_stop
-from leftout.evidence.surrogates import SURROGATES
 from leftout.files import Serializable
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.sizes import check_size, check_sizes, fewest
@@ -50,7 +48,6 @@ from leftout.linalg.significance import (
     can_tell,
     corrected_p_values,
     describe_p,
-    p_value,
     standardised,
 )
 from leftout.running import Report, Steps, clean_interrupts, collected_warnings, one_thread
@@ -65,30 +62,14 @@ _GROWTH_ROUNDS, _MIX_ROUNDS = 20, 4
 
 @dataclass(frozen=True, kw_only=True)
 class ExtractedGroup(Serializable):
-    """A group that was looked for after those before it were peeled off.
+    """A group that was looked for after those before it were peeled off."""
 
-    Attributes
-    ----------
-    size : int
-        Its rows; where it does not count, those at which it stands out most.
-    disparity : float
-        Its loss minus that of the rows that are left without it.
-    chance : float
-        The same in surrogates, on average.
-    p_value : float
-        Over all sizes.
-    tables : int
-        Surrogates that were needed.
-    n_sizes : int
-        Sizes that were compared.
-    """
-
-    size: int
-    disparity: float
-    chance: float
-    p_value: float
-    tables: int
-    n_sizes: int
+    size: int  # its rows; where it does not count, those at which it stands out most
+    disparity: float  # its loss minus that of the rows that are left without it
+    chance: float  # the same in surrogates, on average
+    p_value: float  # over all sizes
+    tables: int  # surrogates that were needed
+    n_sizes: int  # that were compared
 
     @property
     def counts(self) -> bool:
@@ -104,12 +85,9 @@ class HowMany(Serializable):
     looked : list of ExtractedGroup
         Each group that was looked for, in turn; the last does not count, unless no more were asked
         for or no rows were left.
-    kind : str
-        Of surrogates.
     """
 
     looked: list[ExtractedGroup]
-    kind: str
 
     @property
     def sizes(self) -> list[int]:
@@ -123,17 +101,19 @@ class HowMany(Serializable):
 
     def summary(self) -> str:
         """The count in words."""
-        found = [each for each in self.looked if each.counts]
-        parts = [f"{each.size:,} rows ({describe_p(each.p_value)})" for each in found]
-        last = [each for each in self.looked if not each.counts]
-        after = f" The next is not ({describe_p(last[0].p_value)})." if found and last else ""
+        found = [
+            f"{each.size:,} rows ({describe_p(each.p_value)})"
+            for each in self.looked
+            if each.counts
+        ]
+        last = [f" ({describe_p(each.p_value)})" for each in self.looked if not each.counts]
         if not found:
-            told = f" ({describe_p(last[0].p_value)})" if last else ""
-            return f"No left-out group is more than surrogates show{told}."
+            return f"No left-out group is more than surrogates show{''.join(last)}."
         verb = "is" if len(found) == 1 else "are"
+        after = f" The next is not{last[0]}." if last else ""
         return (
             f"{counted(len(found), 'left-out group')} {verb} more than surrogates show: "
-            f"{', '.join(parts)}.{after}"
+            f"{', '.join(found)}.{after}"
         )
 
 
@@ -143,7 +123,6 @@ def how_many(
     X: Any,
     *,
     n_surrogates: int = _COUNTING_TABLES,
-    kind: str = "copula",
     most: int = MOST_COUNTED,
     sizes: int = _GRID_SIZES,
     progress: Report | bool | None = None,
@@ -156,9 +135,7 @@ def how_many(
         What to search with. With a ``group_size``, only groups of that size are looked for.
     X : table of shape (m, n)
     n_surrogates : int, default=39
-        Surrogates that decide if fewer do not settle it; at least 19.
-    kind : {"copula", "gaussian"}
-        With the same values and correlations, or with the same covariance alone.
+        Copula surrogates that decide if fewer do not settle it; at least 19.
     most : int, default=6
         Groups that are looked for.
     sizes : int, default=8
@@ -180,7 +157,6 @@ def how_many(
     """
     check_count("most", most)
     check_count("n_surrogates", n_surrogates)
-    check_choice("kind", kind, SURROGATES)
     if not can_tell(n_surrogates):
         raise InputError(
             f"n_surrogates={n_surrogates} surrogates cannot tell anything at the level of "
@@ -198,7 +174,7 @@ def how_many(
         given = None if smallest is None else check_size("min_group_size", smallest, m)
         grid = check_sizes(sizes, given or fewest(m, task.n_components), m)
     with one_thread():
-        return count_groups(task, kind, grid, n_surrogates, most, Steps(n_surrogates, progress))
+        return count_groups(task, grid, n_surrogates, most, Steps(n_surrogates, progress))
 
 
 def evidence_size(
@@ -215,51 +191,31 @@ def evidence_size(
     return found.looked[0]
 
 
-class _Peeled:
-    """A table, and the rows that the groups peeled off it have left."""
-
-    def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
-        # sizes come from the grid: no other minimum counts
-        self.whole, self.rng = replace(problem, min_size=1), rng
-        self.left = np.ones(len(problem.X), dtype=bool)
-
-    @property
-    def problem(self) -> Problem:
-        return among(self.whole, self.left, None)
-
-    def groups(self, solver: Solver, sizes: Sizes) -> list[GrownGroup]:
-        """The group of each size."""
-        problem = self.problem
-        found = search_sizes(solver, problem, sizes, SolverContext(rng=self.rng))
-        return [GrownGroup.of(problem, each.labels, each.own) for each in found]
-
-    def peel(self, group: Labels) -> None:
-        self.left[np.flatnonzero(self.left)[group == 1]] = False
-
-
 def count_groups(
-    task: SearchTask, kind: str, grid: NDArray[np.intp], asked: int, most: int, steps: Steps
+    task: SearchTask, grid: NDArray[np.intp], asked: int, most: int, steps: Steps
 ) -> HowMany:
     """Look for one more group, in the table and in its surrogates, while these count."""
-    solver, few, law = task.solver, fewer(task.solver), task.law(kind)
+    solver, few, law = task.solver, fewer(task.solver), task.law("copula")
     of_table, of_others = task.rngs[0].spawn(2)
-    table = _Peeled(task.posed.problem, of_table)
     looked: list[ExtractedGroup] = []
 
     def curve(rng: np.random.Generator, sizes: Sizes, before: list[int]) -> Array:
         """A surrogate's, once the groups before are peeled off it."""
-        other = _Peeled(task.pose(law.draw(rng)).problem, rng)
+        other = task.pose(law.draw(rng)).problem
+        rows = np.ones(len(other.X), dtype=bool)
         for size in before:
-            (group,) = other.groups(few, [size])
-            other.peel(group.labels)
-        return np.array([group.disparity for group in other.groups(solver, sizes)])
+            (group,) = _of_each_size(few, _among(other, rows), [size], rng)
+            rows = _peeled(rows, group)
+        return _disparities(_of_each_size(solver, _among(other, rows), sizes, rng))
 
+    left = np.ones(len(task.X), dtype=bool)
     while len(looked) < most and all(each.counts for each in looked):
-        sizes = grid[grid <= int(table.left.sum()) // 2]
+        sizes = grid[grid <= int(left.sum()) // 2]
         if not len(sizes):
             break
-        groups = table.groups(solver, sizes)
-        own = np.array([group.disparity for group in groups])
+        table = _among(task.posed.problem, left)
+        groups = _of_each_size(solver, table, sizes, of_table)
+        own = _disparities(groups)
 
         def enough(drawn: list[Array], own: Array = own) -> bool:
             highest = standardised(np.vstack([own, *drawn])).max(axis=1)
@@ -271,25 +227,46 @@ def count_groups(
         tasks = [(rng, sizes, before) for rng in rngs]
         drawn = draw_until(enough, curve, tasks, task.estimator.n_jobs, steps, what)
         curves = np.vstack([own, *drawn])
-        z, chance = standardised(curves), AtChance.of(sizes, curves[1:])
-        group = groups[int(np.argmax(z[0]))]
-        p = p_value(z[0].max(), z[1:].max(axis=1))
-        if p <= LEVEL:
-            clear = np.flatnonzero(corrected_p_values(curves) <= LEVEL)
-            cores = [groups[at].labels for at in clear]
-            group = grow(few, table.problem, cores, chance, table.rng)
-            table.peel(group.labels)
+        p_values, chance = corrected_p_values(curves), AtChance.of(sizes, curves[1:])
+        group = groups[int(np.argmax(standardised(curves)[0]))]
+        if p_values.min() <= LEVEL:
+            cores = [groups[at].labels for at in np.flatnonzero(p_values <= LEVEL)]
+            group = grow(few, table, cores, chance, of_table)
+            left = _peeled(left, group)
         looked.append(
             ExtractedGroup(
                 size=group.size,
                 disparity=group.disparity,
                 chance=float(chance.disparities[chance.place(group.size)]),
-                p_value=float(p),
+                p_value=float(p_values.min()),
                 tables=len(drawn),
                 n_sizes=len(sizes),
             )
         )
-    return HowMany(looked=looked, kind=kind)
+    return HowMany(looked=looked)
+
+
+def _among(problem: Problem, left: Mask) -> Problem:
+    """The search among the rows that are left, for groups of the sizes that the grid asks for."""
+    return replace(among(problem, left, None), min_size=1)
+
+
+def _of_each_size(
+    solver: Solver, problem: Problem, sizes: Sizes, rng: np.random.Generator
+) -> list[GrownGroup]:
+    found = search_sizes(solver, problem, sizes, SolverContext(rng=rng))
+    return [GrownGroup.of(problem, each.labels, each.own) for each in found]
+
+
+def _disparities(groups: Sequence[GrownGroup]) -> Array:
+    return np.array([group.disparity for group in groups])
+
+
+def _peeled(left: Mask, group: GrownGroup) -> Mask:
+    """The rows that are still left without a group of them."""
+    rest = left.copy()
+    rest[left] = group.labels == 0
+    return rest
 
 
 @dataclass(frozen=True)
