@@ -7,14 +7,14 @@ what they count of their rows; how a column is cut, counted and put into words i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.metrics import mutual_info_score
 
 from leftout.data.columns import LARGEST_EXACT, Column
@@ -24,8 +24,9 @@ from leftout.text import as_name
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
 
-# Pairs are counted in blocks of so many cells: single precision counts exactly there.
-_BLOCK, _FEWEST_ROWS = 1 << 21, 256
+# Pairs are counted in blocks of so many cells, which fit into a cache: single precision counts
+# exactly there.
+_BLOCK, _FEWEST_ROWS = 1 << 18, 256
 # Cut points per column where a sentence is looked for, or what a column tells.
 FINE = 16
 
@@ -226,54 +227,66 @@ def largest(values: NDArray[Any], limit: int) -> NDArray[np.intp]:
 
 
 class Indicators(NamedTuple):
-    """The sparse 0-1 matrix of rows by the bins of some columns, whose products count rows."""
+    """The 0-1 matrix of rows by the bins of some columns, whose products count rows.
 
-    matrix: sparse.csr_array
+    It is never there as a whole: products add up blocks of rows.
+    """
+
+    codes: list[NDArray[np.int32]]  # the bin of each row, of each column
+    places: list[Places]  # where each of a column's bins is among all; dropped ones at the end
+    n_bins: int
 
     @classmethod
     def of(cls, columns: Sequence[BinnedColumn]) -> Indicators:
-        n_rows, starts = len(columns[0].codes) if columns else 0, starts_of(columns)
-        bins = np.empty((n_rows, len(columns)), dtype=np.int32)
-        for place, each in enumerate(columns):
-            np.add(each.codes, starts[place], out=bins[:, place], casting="unsafe")
-        ends = np.arange(n_rows + 1) * len(columns)
-        ones = np.ones(bins.size, dtype=np.float32)
-        return cls(sparse.csr_array((ones, bins.ravel(), ends), (n_rows, starts[-1])))
-
-    @property
-    def n_bins(self) -> int:
-        return int(self.matrix.shape[1])
+        starts = starts_of(columns)
+        places = [np.arange(start, end) for start, end in pairwise(starts)]
+        return cls([each.codes for each in columns], places, int(starts[-1]))
 
     def only(self, bins: Places) -> Indicators:
         """Some of the bins, numbered anew."""
-        return Indicators(self.matrix[:, bins])
+        anew = np.full(self.n_bins + 1, len(bins))
+        anew[bins] = np.arange(len(bins))
+        return Indicators(self.codes, [anew[each] for each in self.places], len(bins))
 
     def counts(self, rows: Mask | None = None) -> Array:
         """Rows of each bin, all or some of them."""
-        return np.asarray(self._part(rows).sum(axis=0, dtype=np.float64))
+        total = np.zeros(self.n_bins + 1)
+        for codes, places in zip(self.codes, self.places, strict=True):
+            inside = codes if rows is None else codes[rows]
+            total[places] = np.bincount(inside, minlength=len(places))
+        return total[:-1]
 
-    def pairs(self, rows: Mask | None = None, other: Indicators | None = None) -> Array:
-        """Rows in which two bins meet, all or some of them: ``B' B``, or with another's ``B' O``.
+    def pairs(self, rows: Mask | None = None) -> Array:
+        """Rows in which two bins meet, all or some of them: ``B' B``.
 
-        O(m b^2) multiplications for ``b`` bins at the speed of BLAS, which is faster than the
-        sparse product.
+        O(m b^2) multiplications for ``b`` bins at the speed of BLAS, which is faster than a sparse
+        product.
         """
-        first, second = self._part(rows), (other or self)._part(rows)
-        total = np.zeros((first.shape[1], second.shape[1]))
-        step = max(_FEWEST_ROWS, _BLOCK // max(1, *total.shape))
-        for start in range(0, first.shape[0], step):
-            B = first[start : start + step].toarray()
-            total += B.T @ (B if other is None else second[start : start + step].toarray())
+        total = np.zeros((self.n_bins, self.n_bins))
+        for _, B in self._blocks(None if rows is None else np.flatnonzero(rows)):
+            total += B.T @ B
         return total
 
     def meet(self, masks: Mask) -> Array:
         """Rows of each bin within each of some sets of rows: shape (sets, bins)."""
-        if not self.n_bins:
-            return np.zeros((len(masks), 0))
-        return np.asarray(masks.astype(np.float64) @ self.matrix)
+        total = np.zeros((len(masks), self.n_bins))
+        for block, B in self._blocks(None):
+            total += masks[:, block].astype(np.float32) @ B
+        return total
 
-    def _part(self, rows: Mask | None) -> sparse.csr_array:
-        return self.matrix if rows is None or not self.n_bins else self.matrix[rows]
+    def _blocks(self, rows: Places | None) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+        """Blocks of rows, all or some of them, and their part of the matrix."""
+        n_rows = len(self.codes[0]) if self.codes else 0
+        n_rows, width = n_rows if rows is None else len(rows), self.n_bins + 1
+        step = max(_FEWEST_ROWS, _BLOCK // width)
+        for start in range(0, n_rows, step):
+            block = slice(start, min(start + step, n_rows))
+            B = np.zeros((block.stop - start, width), dtype=np.float32)
+            begins = np.arange(0, B.size, width)
+            for codes, places in zip(self.codes, self.places, strict=True):
+                part = codes[block] if rows is None else codes[rows[block]]
+                B.reshape(-1)[begins + places[part]] = 1.0
+            yield block, B[:, :-1]
 
 
 def starts_of(columns: Sequence[BinnedColumn]) -> Places:
