@@ -112,7 +112,7 @@ def test_comparison_tables_are_searched_for_as_many_groups(planted):
             assert sides.losses[1] >= sides.losses[2]
         drawn = NullTest(task, sizes)._draw(law, np.random.default_rng(5), True)
         np.testing.assert_allclose(drawn.disparities, sides.losses[1:] - sides.losses[0])
-        np.testing.assert_allclose(drawn.diagnostics.by_feature.sum(axis=1), drawn.disparities)
+        np.testing.assert_allclose(drawn.by_feature.sum(axis=1), drawn.disparities)
 
 
 def test_an_explanation_stands_beside_the_rest(planted, found):

@@ -75,11 +75,10 @@ def test_a_search_beside_is_one_at_the_groups_size(beside, planted):
     (disparity,) = found.disparities
     assert disparity <= best.disparity_ + within
     assert disparity == pytest.approx(naive.signed_disparity(X, best.labels_, 2), rel=0.02)
-    close = found.diagnostics
-    assert close.by_feature.sum() == pytest.approx(disparity, rel=0, abs=within)
+    assert found.by_feature.sum() == pytest.approx(disparity, rel=0, abs=within)
     spread = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
     assert found.residual == pytest.approx(spread[2:].sum() / spread.sum())
-    np.testing.assert_allclose(close.correlations, np.corrcoef(X.T), atol=1e-12)
+    np.testing.assert_allclose(found.correlations, np.corrcoef(X.T), atol=1e-12)
 
 
 def test_rank_correlation_is_spearmans(mixed):

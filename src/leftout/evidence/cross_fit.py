@@ -157,9 +157,9 @@ def cross_fit(
 class _Split(NamedTuple):
     """What the halves of one split say of a group."""
 
-    gaps: list[float]
+    gaps: Array  # (2,): of either half
     influence: Array  # (m,): what each row adds to their mean
-    overlaps: tuple[float, float]
+    overlaps: list[float]  # of the size asked for, and of the core's
 
 
 def _summed_up(task: SearchTask, size: int, judged: Sequence[_Split]) -> HeldOut:
@@ -193,8 +193,8 @@ def _judge_apart(
     if len(sizes) == 1 and core < sizes[0]:
         sought.append([core])
     named: list[list[Labels]] = [[] for _ in sought]
-    found = [_Split([], np.zeros(m), (0.0, 0.0)) for _ in sizes]
-    for searched, judged in (halves, halves[::-1]):
+    gaps, influence = np.zeros((len(sizes), 2)), np.zeros((len(sizes), m))
+    for half, (searched, judged) in enumerate((halves, halves[::-1])):
         for each, labels in zip(sought, named, strict=True):
             # Rows that occur very often may make halves unequal: groups keep their shares.
             part = in_proportion(each, len(searched), m)
@@ -202,15 +202,14 @@ def _judge_apart(
             losses = rule.row_losses(X)
             labels.append(rule.highest(losses, each))
             if each is sought[0]:
-                for group, one in enumerate(found, start=1):
-                    gap, added = gap_of(rule, losses[:, judged], group)
-                    one.gaps.append(gap)
-                    one.influence[judged] += added / 2.0
-    told = []
-    for group, one in enumerate(found, start=1):
-        overlaps = [jaccard(first == group, second == group) for first, second in named]
-        told.append(one._replace(overlaps=(overlaps[0], overlaps[-1])))
-    return told
+                for place in range(len(sizes)):
+                    gaps[place, half], added = gap_of(rule, losses[:, judged], place + 1)
+                    influence[place, judged] += added / 2.0
+    overlaps = [
+        [jaccard(first == group, second == group) for first, second in (named[0], named[-1])]
+        for group in range(1, len(sizes) + 1)
+    ]
+    return [_Split(*each) for each in zip(gaps, influence, overlaps, strict=True)]
 
 
 def gap_of(rule: GroupRule, losses: Array, group: int = 1) -> tuple[float, Array]:

@@ -94,20 +94,14 @@ class NullDistribution(Serializable):
         return abs(self.ranks_miss) > _HEAVY
 
 
-class NullDiagnostics(NamedTuple):
-    """What the first few tables are also asked."""
-
-    by_feature: Array | None  # disparities split over features, (groups, n)
-    correlations: Array
-    rank_correlation: float  # mean absolute, of two columns
-
-
 class SearchOutcome(NamedTuple):
-    """What a search finds in a table."""
+    """What a search finds in a table; of the first few also how like the others they are."""
 
     disparities: Array  # of each group to the rest
     residual: float  # share of the variance that the shared components leave
-    diagnostics: NullDiagnostics | None
+    by_feature: Array | None = None  # disparities split over features, (groups, n)
+    correlations: Array | None = None
+    rank_correlation: float | None = None  # mean absolute, of two columns
 
 
 class NullComparison(NamedTuple):
@@ -222,17 +216,18 @@ class NullTest:
     def _search(
         self, X: Array, posed: SearchProblem, rng: np.random.Generator, diagnose: bool
     ) -> SearchOutcome:
-        problem, diagnostics = posed.problem, None
-        found = search_groups(self.task.null_solver, problem, self.sizes, rng)
-        if diagnose:
-            rows = self.task.witnesses(X)
-            diagnostics = NullDiagnostics(
-                split_by_feature(posed, found.labels, len(found.losses)),
-                correlations(rows),
-                mean_rank_correlation(rows),
-            )
-        residual = 1.0 - float(posed.explained[: problem.d].sum())
-        return SearchOutcome(found.disparities, residual, diagnostics)
+        found = search_groups(self.task.null_solver, posed.problem, self.sizes, rng)
+        residual = 1.0 - float(posed.explained[: posed.problem.d].sum())
+        if not diagnose:
+            return SearchOutcome(found.disparities, residual)
+        rows = self.task.witnesses(X)
+        return SearchOutcome(
+            found.disparities,
+            residual,
+            split_by_feature(posed, found.labels, len(found.losses)),
+            correlations(rows),
+            mean_rank_correlation(rows),
+        )
 
     def _winsorized(
         self, asked: int, which: NDArray[np.bool_], rng: np.random.Generator, steps: Steps
@@ -252,19 +247,18 @@ def _distribution(
     kind: str, table: SearchOutcome, found: Sequence[SearchOutcome], group: int
 ) -> NullDistribution:
     """What surrogates show of a group, and how like the table they are."""
-    assert table.diagnostics is not None
+    assert table.correlations is not None and table.rank_correlation is not None
     values = np.array([one.disparities[group] for one in found])
-    close = [one.diagnostics for one in found if one.diagnostics is not None]
-    R = np.mean(np.stack([one.correlations for one in close]), axis=0)
-    ranks = float(np.mean([one.rank_correlation for one in close]))
-    splits = [None if one.by_feature is None else one.by_feature[group] for one in close]
+    R = np.mean([one.correlations for one in found if one.correlations is not None], axis=0)
+    ranks = [one.rank_correlation for one in found if one.rank_correlation is not None]
+    splits = [None if one.by_feature is None else one.by_feature[group] for one in found]
     return NullDistribution(
         kind=kind,
         disparities=values,
         p_value=p_value(float(table.disparities[group]), values),
-        miss=float(np.abs(R - table.diagnostics.correlations).max()),
+        miss=float(np.abs(R - table.correlations).max()),
         residual=float(np.mean([one.residual for one in found]) / table.residual),
-        ranks_miss=table.diagnostics.rank_correlation - ranks,
+        ranks_miss=table.rank_correlation - float(np.mean(ranks)),
         by_feature=_mean_split(splits, float(values.mean())),
     )
 
