@@ -606,7 +606,7 @@ def test_what_it_costs_and_what_helps():
     )
     useless = {**found.harm.gain, "shared PCA": Interval(0.0, -0.01, 0.01)}
     said = replace(found.harm, gain=useless).told_brief
-    assert "no better than that guess, so these errors show no harm" in said
+    assert "no better than that guess: no harm is shown" in said
     numbers = known.harm("number").told_brief
     assert "are off by 11.7 for the group" in numbers and "always guessing the median" in numbers
 

@@ -361,7 +361,7 @@ def _gives_back(audit: Audit, group: GroupResult) -> Answered:
     harm = group.harm
     if harm is None:
         return _no_harm(audit)
-    return harm.gives_back, harm.told_return + f" {NOT_FOR_OTHERS}" * harm.gives_back
+    return harm.gives_back, harm.told_return() + f" {NOT_FOR_OTHERS}" * harm.gives_back
 
 
 @_question(

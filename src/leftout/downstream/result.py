@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 # A cost below this share (of the rows, or of the numbers' spread) is nothing to act on.
 LEAST_COST = 0.01
-# Classes are uneven where one guess for everybody errs for no more than this share.
-_UNEVEN = 0.3
 # What is told of each group is told in these, where they can be told.
 COMPARED = ("error", "auc", "r2", "false_negative", "false_positive")
 
@@ -90,12 +88,11 @@ class Wording(NamedTuple):
     within: str  # the measure that compares rows of one side with each other, and its name
     name: str
     guess: str  # what a model says that has seen nothing
-    follows: str  # what errors follow, also those of such a model
 
 
-_NUMBER_WORDING = Wording("average error", "mean", "r2", "R\u00b2", "median", "spread")
+_NUMBER_WORDING = Wording("average error", "mean", "r2", "R\u00b2", "median")
 _CLASS_WORDING = Wording(
-    "share of wrong predictions", "base_rate", "auc", "AUC", "most frequent class", "rates"
+    "share of wrong predictions", "base_rate", "auc", "AUC", "most frequent class"
 )
 
 
@@ -298,8 +295,8 @@ class Harm(GroupComparison):
         return (
             f"Predictions of {self.target} {wrong} "
             f"{listed([' '.join(both) for both in zip(errors, how, strict=True)])} (everybody: "
-            f"{all_errors}). {self._brief_verdict(guess_all)}"
-        ).strip()
+            f"{all_errors}). {self._verdict}"
+        )
 
     @property
     def _one_guess(self) -> str:
@@ -309,53 +306,28 @@ class Harm(GroupComparison):
         rate, wrong = (self.at(self.rest, ALL, each).value for each in ("base_rate", "guess_error"))
         return f"{'always' if abs(rate + wrong - 1.0) < abs(rate - wrong) else 'never'} guessing it"
 
-    def _brief_verdict(self, guess_all: float) -> str:
-        """Whether that is harm; where classes are uneven, in AUC."""
+    @property
+    def _verdict(self) -> str:
+        """Whether that is harm, and how far AUC (R2) falls on either side."""
         if self.gain[SHARED].clear <= 0:
-            return (
-                "From the components they are no better than that guess, so these errors show no "
-                "harm."
-            )
-        uneven = self.kind != "number" and guess_all <= _UNEVEN
-        if not (self.costs_more or uneven or self._enough(self.extra_cost)):
-            return ""
-        return (
-            f"{self._words.name} falls by {_down(self.within.cost.value)}, for {self._rest} by "
-            f"{_down(self.within.rest_cost.value)}: "
-            f"{'that is' if self.costs_more else 'no'} harm{' is shown' * (not self.costs_more)}."
-        )
+            return "From components, predictions are no better than that guess: no harm is shown."
+        group, rest = _down(self.within.cost.value), _down(self.within.rest_cost.value)
+        verdict = "that is harm" if self.costs_more else "no harm is shown"
+        return f"{self._words.name} falls by {group}, for {self._rest} by {rest}: {verdict}."
 
     @property
     def told_cost(self) -> str:
         """What the shared PCA costs the two sides."""
         (a, b), (c, d) = (self._both(variant) for variant in (ALL, SHARED))
         e, f = self._both(ALL, "guess_error")
-        cost, ranked = self.cost(), self.within
         text = (
             f"The {self._words.error} from all columns is {a} for {self._group} and {b} for "
             f"{self._rest}; from {counted(self.n_components, 'component')} of a shared "
             f"{self.shared} it is {c} and {d}; "
             f"always guessing the {self._words.guess}, {e} and {f}. That costs {self._group} "
-            f"{self.around(cost.extra_cost)} more than {self._rest}; in {self._words.name}, "
-            f"{_down(ranked.cost.value)} and {_down(ranked.rest_cost.value)}. {self._verdict}"
+            f"{self.around(self.extra_cost)} more than {self._rest}. {self._verdict}"
         )
         return f"{text} {self.told_leaks}".rstrip()
-
-    @property
-    def _verdict(self) -> str:
-        if self.costs_more:
-            return f"The components harm {self._group}."
-        if self.gain[SHARED].clear <= 0:
-            return (
-                "From components the model does no better than that guess, so its errors show no "
-                "harm."
-            )
-        if self._enough(self.extra_cost):
-            return (
-                f"Errors follow the target's {self._words.follows}, and {self._words.name} does "
-                "not show it: that is no harm."
-            )
-        return f"That they cost {self._group} more is not shown."
 
     @property
     def told_leaks(self) -> str:
@@ -369,14 +341,10 @@ class Harm(GroupComparison):
     @property
     def told(self) -> list[str]:
         """What the shared PCA costs, then what each mitigation gives back."""
-        return [self.told_cost, *map(self._told_return, self.mitigations)]
+        return [self.told_cost, *map(self.told_return, self.mitigations)]
 
-    @property
-    def told_return(self) -> str:
-        """What Fair PCA gives back, and whom it costs something."""
-        return self._told_return(FAIR_PCA)
-
-    def _told_return(self, variant: str) -> str:
+    def told_return(self, variant: str = FAIR_PCA) -> str:
+        """What a mitigation gives back, and whom it costs something."""
         back, (a, b) = self.cost().returns[variant], self._both(variant)
         gives = "It gives" if self._gives_back(variant) else "That it gives"
         shown = "" if self._gives_back(variant) else " is not shown"
