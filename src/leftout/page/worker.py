@@ -16,13 +16,13 @@ import sys
 import threading
 import warnings
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
 from leftout.data.cleaning import clean
+from leftout.data.column_reader import sampled_places
 from leftout.data.columns import Column, names_of
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoding import encode_column
@@ -147,13 +147,10 @@ def look(file: str | None, name: str, limits: Limits) -> dict[str, Any]:
 
 def profiled(source: Source, dictionary: Any = None) -> dict[str, Any]:
     """Plain data on a table: its size, what to know of it, and a line for each column."""
-    table, n_rows = source.table, len(source.table)
+    n_rows, names = len(source.table), names_of(source.table)
     check_length(n_rows)
-    names = names_of(table)
     most = max(_JUDGED_LEAST, min(_JUDGED_ROWS, _JUDGED_CELLS // len(names)))
-    if n_rows > most:
-        places = np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False))
-        table = rows_of(table, places)
+    table = rows_of(source.table, sampled_places(n_rows, most))
     with collected_warnings() as notes:
         declared = ColumnDeclarations.of(names, dictionary=dictionary)
         try:
@@ -161,56 +158,40 @@ def profiled(source: Source, dictionary: Any = None) -> dict[str, Any]:
         except InputError as error:
             notes.append(str(error))
             raw = declared.columns(table, unread=names)
-        columns, kinds = declared.columns_and_types(raw)
-    informative = [c for c, k in zip(columns, kinds, strict=True) if k.read_as != "nothing"]
+        columns, facts = declared.columns_and_types(raw)
+    informative = [c for c, fact in zip(columns, facts, strict=True) if fact.read_as != "nothing"]
     copied = {line.column: line.of for line in copies(informative)}
-    lines, taken = [], False
-    for old, column, kind in zip(raw, columns, kinds, strict=True):
-        line = _line(old, column, kind, copied.get(column.name), taken, demo=dictionary is not None)
-        taken = taken or line["guess"] == OUTCOME
-        lines.append(line)
-    return {
-        "rows": n_rows,
-        "judged_on": len(table),
-        "notes": [*source.notes, *notes],
-        "columns": lines,
-    }
+    lines: list[dict[str, Any]] = []
+    for old, column, fact in zip(raw, columns, facts, strict=True):
+        role, why = guess(fact, any(line["guess"] == OUTCOME for line in lines))
+        if dictionary is not None and role != OUTCOME:  # the demo's sensitive column is searched
+            role, why = AUTO, "" if fact.sure else why
+        how, n_features = _becomes(column, fact, copied.get(column.name))
+        lines.append({
+            "name": fact.name,
+            "label": fact.label,
+            "kind": fact.kind,
+            "becomes": how,
+            "features": n_features,
+            "missing": fact.missing / len(column),
+            "distinct": column.n_values,
+            "example": _example(column),
+            "levels": _levels(clean(old)),
+            "guess": role,
+            "why": why,
+        })  # fmt: skip
+    notes = [*source.notes, *notes]
+    return {"rows": n_rows, "judged_on": len(table), "notes": notes, "columns": lines}
 
 
-def _line(
-    raw: Column, column: Column, kind: ColumnFacts, copy_of: str | None, taken: bool, demo: bool
-) -> dict[str, Any]:
-    how, features = _becomes(column, kind)
-    if copy_of is not None:
-        how, features = f"left out: a copy of {as_name(copy_of)}", 0
-    role, why = guess(kind, raw.name, taken)
-    if demo and role != OUTCOME:
-        role, why = AUTO, "" if kind.sure else why
-    meant = clean(raw)
-    counts = _counts(meant)
-    return {
-        "name": raw.name,
-        "label": column.name,
-        "kind": kind.kind,
-        "becomes": how,
-        "features": features,
-        "missing": float(column.missing.mean()),
-        "distinct": len(counts),
-        "example": _example(column),
-        "levels": _values(meant, counts),
-        "guess": role,
-        "why": why,
-    }
-
-
-def guess(kind: ColumnFacts, called: str, outcome_taken: bool) -> tuple[str, str]:
+def guess(kind: ColumnFacts, outcome_taken: bool) -> tuple[str, str]:
     """The role to begin with, and why; of several called like an outcome, the first is one."""
     if kind.read_as == "nothing":
         what = {"constant": "says nothing", "free text": "looks like free text"}.get(
             kind.kind, f"looks like an {kind.kind}" if kind.kind == "identifier" else "has too many"
         )
         return AUTO, f"{what}: {kind.why}"
-    words = set(words_of(called))
+    words = set(words_of(kind.name))
     if kind.kind == "yes/no" and words & _OUTCOMES and not outcome_taken:
         return OUTCOME, "called like an outcome, with two values"
     if words & _SENSITIVE:
@@ -218,41 +199,35 @@ def guess(kind: ColumnFacts, called: str, outcome_taken: bool) -> tuple[str, str
     return AUTO, "" if kind.sure else f"looks like a {kind.kind}: {kind.why}"
 
 
-def _becomes(column: Column, kind: ColumnFacts) -> tuple[str, int]:
+def _becomes(column: Column, kind: ColumnFacts, copy_of: str | None) -> tuple[str, int]:
     """What the column becomes, in a few words, and of how many features."""
+    if copy_of is not None:
+        return f"left out: a copy of {as_name(copy_of)}", 0
     try:
-        encoding = encode_column(column, kind)
+        encoded = encode_column(column, kind)
     except InputError as error:
         return f"cannot be searched: {error}", 0
-    if not encoding.features:
-        return f"left out: {encoding.how}", 0
-    return encoding.how, len(encoding.features) + bool(encoding.missing)
-
-
-def _counts(column: Column) -> np.ndarray:
-    """How often each value occurs, in their order."""
-    return column.tabulated[1] if column.categories is None else column.category_counts
+    if not encoded.features:
+        return f"left out: {encoded.how}", 0
+    return encoded.how, len(encoded.features) + bool(encoded.missing)
 
 
 def _example(column: Column) -> str:
-    known = np.flatnonzero(~column.missing)
+    """The first value that a row has."""
+    known = column.values[~column.missing]
     if not len(known):
         return ""
-    value = column.values[known[0]]
     if column.categories is not None:
-        return shortened(column.categories[int(value)])
+        return shortened(column.categories[known[0]])
     with np.errstate(over="ignore", invalid="ignore"):
-        spread = float(np.ptp(column.values[known]))
-    return column.describe(float(value), spread)
+        return column.describe(float(known[0]), float(np.ptp(known)))
 
 
-def _values(column: Column, counts: np.ndarray) -> list[str]:
+def _levels(column: Column) -> list[str]:
     """Values that may be chosen as the one that counts; none if there are too many."""
-    if column.dates or not 1 < len(counts) <= _OUTCOME_VALUES:
+    if column.dates or not 1 < column.n_values <= _OUTCOME_VALUES:
         return []
-    if column.categories is None:
-        return [value_of(column, value) for value in column.tabulated[0].tolist()]
-    return [value_of(replace(column, dates=False), code) for code in range(len(counts))]
+    return [value_of(column, value) for value in column.present[0].tolist()]
 
 
 if __name__ == "__main__":
