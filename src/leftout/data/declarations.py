@@ -87,9 +87,10 @@ class ColumnDeclarations:
             replace(self.missing.apply(c), declared=c.declared or c.name in self.categorical)
             for c in raw
         ], self.numeric)  # fmt: skip
-        meant = [self.dictionary.apply(column) for column in cleaned]
+        names = [column.name for column in raw]
+        meant = [self.dictionary.apply(c, n) for c, n in zip(cleaned, names, strict=True)]
         # by names that may have been cut
-        now = {old.name: column.name for old, column in zip(raw, meant, strict=True)}
+        now = {name: column.name for name, column in zip(names, meant, strict=True)}
         every = self.dictionary.kinds | dict.fromkeys(self.numeric, "number")
         named = every.keys() & now.keys() - self.categorical
         said = {now[name]: every[name] for name in named}
@@ -105,11 +106,10 @@ class ColumnDeclarations:
             part = [m for c, m in zip(raw, meant, strict=True) if (c.name in aside) == apart]
             of_part = {c.name: said[c.name] for c in part if c.name in said}
             kinds |= {kind.label: kind for kind in infer_column_types(part, of_part)}
-        columns = self.dictionary.renamed(meant)
-        names = zip(raw, meant, columns, strict=True)
+        columns = self.dictionary.renamed(meant, names)
         return columns, [
-            replace(kinds[m.name], name=r.name, label=c.name, note=self.dictionary.note(r.name))
-            for r, m, c in names
+            replace(kinds[m.name], name=name, label=c.name, note=self.dictionary.note(name))
+            for name, m, c in zip(names, meant, columns, strict=True)
         ]
 
     def alike(self, raw: Sequence[Column]) -> list[Column]:

@@ -14,7 +14,7 @@ from leftout.checks import is_missing
 from leftout.data.cleaning import MISSING, clean, unique
 from leftout.data.columns import Column, find
 from leftout.data.frames import as_frame
-from leftout.data.missing import names_by_label, number_of, same, text_of
+from leftout.data.missing import number_of, same, text_of
 from leftout.data.profiling.column_types import COLUMN_KINDS
 from leftout.data.sources import called, fetch, read_table, short
 from leftout.errors import InputError
@@ -51,7 +51,6 @@ class Dictionary:
     """
 
     entries: dict[str, ColumnEntry] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, given: Any) -> Dictionary:
@@ -93,7 +92,7 @@ class Dictionary:
         entries = {
             str(find(known, name, "The dictionary")): entry for name, entry in self.entries.items()
         }
-        return Dictionary(entries, names_by_label(known))
+        return Dictionary(entries)
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -117,14 +116,14 @@ class Dictionary:
         """The labels of a column's values."""
         return dict(self._of(name).values)
 
-    def apply(self, column: Column) -> Column:
-        """The column with its values' labels for categories.
+    def apply(self, column: Column, name: str | None = None) -> Column:
+        """The column with its values' labels for categories; ``name`` it has in the table.
 
         Numbers with labels, or that are said to be codes, become categories, unless they are said
         to be numbers; the numbers that they stand for are kept. Raw text is cleaned first, so that
         a column is the same before and after cleaning.
         """
-        entry = self._of(column.name)
+        entry = self._of(column.name if name is None else name)
         if not entry.values and entry.kind not in ("code", "category"):
             return column
         made = column
@@ -136,18 +135,18 @@ class Dictionary:
             made = made.as_categories()
         return _renamed(made, _labelled(made, entry.values))
 
-    def renamed(self, columns: Sequence[Column]) -> list[Column]:
-        """Columns called by their labels; those that share one keep their names."""
-        labels = [shortened(self.label(column.name)) for column in columns]
-        names = [
+    def renamed(self, columns: Sequence[Column], names: Sequence[str]) -> list[Column]:
+        """Columns of these ``names`` in the table by their labels; not those that share one."""
+        labels = [shortened(self.label(name)) for name in names]
+        used = [
             label if labels.count(label) == 1 else column.name
             for column, label in zip(columns, labels, strict=True)
         ]
-        pairs = zip(columns, unique(names), strict=True)
+        pairs = zip(columns, unique(used), strict=True)
         return [replace(column, name=name) for column, name in pairs]
 
     def _of(self, name: str) -> ColumnEntry:
-        return self.entries.get(self.names.get(name, name), ColumnEntry())
+        return self.entries.get(name, ColumnEntry())
 
 
 def _labelled(column: Column, values: dict[str, str]) -> list[str]:

@@ -253,7 +253,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ``declared_`` is given before. ``summaries`` are of all rows, where columns are a sample.
         """
         check_choice("scaling", self.scaling, SCALINGS)
-        smooth, how = self._smooth(), dict[str, Any](levels=self._levels())
+        if self.smooth != "auto" and not (
+            isinstance(self.smooth, int | float) and 0 <= self.smooth < np.inf
+        ):
+            raise InputError(f"smooth={self.smooth!r} is neither 'auto' nor a number from 0.")
+        if not (isinstance(self.max_categories, Integral) and self.max_categories >= 2):
+            raise InputError(
+                f"max_categories={self.max_categories!r} is not a number of columns; give an int "
+                "from 2."
+            )
+        how = dict[str, Any](levels=int(self.max_categories))
         read = [as_read(column, kind) for column, kind in zip(columns, kinds, strict=True)]
         if target is not None:
             how["target"] = called(target, self.positive)
@@ -262,7 +271,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             y = None if target is None else numbers_at(target, level) - centre
             summaries = [ColumnSummary.of(column, column, y=y) for column in read]
         means = {
-            column.name: CategoricalEncoding.by_sums(column, summary.sums, centre, smooth)
+            column.name: CategoricalEncoding.by_sums(column, summary.sums, centre, self.smooth)
             for column, kind, summary in zip(read, kinds, summaries, strict=True)
             if summary.sums is not None and kind.read_as != "nothing"
             and not column.ordered and len(coded(column)[0]) > 2
@@ -297,21 +306,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.sources_: list[str] = [line.label for line in plans for _ in line.features]
         by_means = [p for p in plans if p.becomes is not None and not p.becomes.has_indicator]
         self.target_encoded_: list[str] = [name for plan in by_means for name in plan.features]
-
-    def _smooth(self) -> float | str:
-        if self.smooth != "auto" and not (
-            isinstance(self.smooth, int | float) and 0 <= self.smooth < np.inf
-        ):
-            raise InputError(f"smooth={self.smooth!r} is neither 'auto' nor a number from 0.")
-        return self.smooth
-
-    def _levels(self) -> int:
-        if not (isinstance(self.max_categories, Integral) and self.max_categories >= 2):
-            raise InputError(
-                f"max_categories={self.max_categories!r} is not a number of columns; give an int "
-                "from 2."
-            )
-        return int(self.max_categories)
 
     def _encode(self, columns: list[Column], scaled: bool = True) -> Floats:
         """Numbers of a table with the same columns: in [0, 1], or scaled otherwise."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.checks import is_missing
-from leftout.data.cleaning import CODE, clean, unique
+from leftout.data.cleaning import CODE, clean
 from leftout.data.columns import LARGEST_EXACT, Column, find, of_numbers
 from leftout.errors import InputError
 from leftout.text import as_name, counted, listed, quoted, shortened, shortest, unambiguous
@@ -51,16 +51,9 @@ def same(values: NDArray[np.float64], number: float) -> Mask:
     return exact if number.is_integer() else exact | (values == float(np.float32(number)))
 
 
-def names_by_label(names: Iterable[Any]) -> dict[str, str]:
-    """A table's names by what cleaning makes of them, which cuts long ones, and by themselves."""
-    texts = [str(name) for name in names]
-    short = unique([shortened(text) for text in texts])
-    return dict(zip(short, texts, strict=True)) | {text: text for text in texts}
-
-
 @dataclass(frozen=True)
 class Missing:
-    """Values that mean nothing, as text: in any column, and in those that are named.
+    """Values that mean nothing, as text: in any raw column, and in those that are named.
 
     Numbers are compared as numbers and dates by their days, also where a raw column holds them as
     text; all else by its text.
@@ -78,7 +71,6 @@ class Missing:
 
     everywhere: tuple[str, ...] = ()
     named: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, given: Any, names: Iterable[Any]) -> Missing:
@@ -109,7 +101,7 @@ class Missing:
             column = None if name is None else str(find(known, name, "missing"))
             by_name.setdefault(column, []).append(text_of(value))
         named = {name: tuple(dict.fromkeys(texts)) for name, texts in by_name.items() if name}
-        return cls(tuple(dict.fromkeys(by_name[None])), named, names_by_label(known))
+        return cls(tuple(dict.fromkeys(by_name[None])), named)
 
     def __bool__(self) -> bool:
         return bool(self.everywhere or self.named)
@@ -160,7 +152,7 @@ class Missing:
         return list(dict.fromkeys((*self._own(column), *self.everywhere)))
 
     def _own(self, column: Column) -> tuple[str, ...]:
-        return self.named.get(self.names.get(column.name, column.name), ())
+        return self.named.get(column.name, ())
 
 
 def _listed(given: Any) -> list[Any]:

@@ -6,7 +6,7 @@ what an encoder needs exactly: ranges, counts of categories and of missing cells
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -89,7 +89,10 @@ def infer_schema(
     """
     roles, columns, kinds = _judged(raw, declared, reading)
     called = {label: kind.name for label, kind in kinds.items()}
-    outcome = _outcome(columns, roles)
+    outcome = _meant(columns, roles.target, roles.targets)
+    if outcome is not None:  # one that came beside the table has a name of its own
+        others = [column.name for column in columns if column.name not in roles.targets]
+        outcome = replace(outcome, name=unique([*others, outcome.name])[-1])
     inside = outcome if reading.encoding == "target" else None
     labels = {} if outcome is None else declared.values(raw, columns, outcome.name)
     positive = labels.get(str(reading.positive), reading.positive)
@@ -97,9 +100,15 @@ def infer_schema(
     readers = {c.name: ColumnReader.of(called[c.name], c, declared) for c in fixed}
     if outcome is not None and outcome.name not in readers:
         readers[outcome.name] = ColumnReader.of(TARGET, outcome, ColumnDeclarations.of([]))
-    predicted = _prediction(columns, roles, labels)
+    predicted = _meant(columns, roles.prediction, roles.predictions)
     if predicted is not None:
-        readers[PREDICTION] = _prediction_reader(predicted, readers, labels)
+        predicted = _in_words(predicted, labels)
+        used = labels if set(predicted.categories or ()) <= set(labels.values()) else {}
+        if len(roles.predictions) == 1:
+            cells, by = called[predicted.name], declared
+        else:
+            cells, by = PREDICTION, ColumnDeclarations.of([])
+        readers[PREDICTION] = ColumnReader.of(cells, predicted, by, used)
     summaries: dict[str, ColumnSummary] = {}
     if summarize is not None:
         every = readers_of(list(called.values()), fixed, list(kinds.values()), declared)
@@ -242,41 +251,20 @@ def _is_labels(column: Column, kind: ColumnFacts) -> bool:
     return kind.read_as == "number" and column.n_values <= FEW and not said
 
 
-def _outcome(columns: list[Column], roles: Roles) -> Column | None:
-    """The target as it was meant; one that came beside the table has a name of its own."""
-    if roles.target is None:
-        return None
-    if len(roles.targets) == 1:
-        return next(column for column in columns if column.name in roles.targets)
-    outcome = clean(roles.target)
-    others = [column.name for column in columns if column.name not in roles.targets]
-    return replace(outcome, name=unique([*others, outcome.name])[-1])
+def _meant(columns: list[Column], given: Column | None, names: Set[str]) -> Column | None:
+    """The target or the prediction as it was meant: a column of the table, or one beside it."""
+    if given is None or len(names) != 1:
+        return None if given is None else clean(given)
+    return next(column for column in columns if column.name in names)
 
 
-def _prediction(columns: list[Column], roles: Roles, labels: Mapping[str, str]) -> Column | None:
-    """The prediction as it was meant: classes in the same words as the target's."""
-    if roles.prediction is None:
-        return None
-    if len(roles.predictions) == 1:
-        found = next(column for column in columns if column.name in roles.predictions)
-    else:
-        found = clean(roles.prediction)
-    coded = found if found.categories is not None else found.as_categories()
+def _in_words(predicted: Column, labels: Mapping[str, str]) -> Column:
+    """A prediction whose classes are called in the same words as the target's."""
+    coded = predicted if predicted.categories is not None else predicted.as_categories()
     values = coded.categories or ()
     if not values or any(value not in labels for value in values):
-        return found
-    return Column(found.name, coded.values, tuple(labels[value] for value in values))
-
-
-def _prediction_reader(
-    predicted: Column, readers: Mapping[str, ColumnReader], labels: Mapping[str, str]
-) -> ColumnReader:
-    """Reads the prediction, of the table or beside it, in the words that it has."""
-    used = labels if set(predicted.categories or ()) <= set(labels.values()) else {}
-    if predicted.name not in readers:
-        return ColumnReader.of(PREDICTION, predicted, ColumnDeclarations.of([]), used)
-    found = readers[predicted.name]
-    return ColumnReader.of(found.raw, predicted, found.declared, used)
+        return predicted
+    return Column(predicted.name, coded.values, tuple(labels[value] for value in values))
 
 
 def _counts(target: Column | None, positive: Any, kinds: Mapping[str, ColumnFacts]) -> Any:

@@ -132,10 +132,8 @@ def _columns(columns: Any) -> list[Column]:
         if not columns:
             raise InputError("No known column was passed; pass at least one.")
         return clean_all([column_of(values, name) for name, values in columns.items()])
-    if as_frame(columns) is not None:
-        return clean_all(columns_of(columns))
     series = isinstance(nw.from_native(columns, series_only=True, pass_through=True), nw.Series)
-    if series or _is_flat(columns):
+    if series or as_frame(columns) is None and _is_flat(columns):
         name = getattr(columns, "name", None)
         return [clean(column_of(columns, "group" if name in (None, "") else name))]
     return clean_all(columns_of(columns))
