@@ -161,7 +161,7 @@ def test_hostile_names_stay_text(columns):
     chosen["roles"]["6"] = "sensitive"
     page = rendered(
         "columns.html", entry=Entry(id="a", name="<b>", file="table.csv", choices=chosen),
-        columns=columns, roles=asked.ROLES, becomes=asked.BECOMES, fields=ON_PAGE,
+        columns=columns, roles=asked.ROLES, fields=ON_PAGE,
         usual=dict.fromkeys(ON_PAGE, ""), outcome=None, problem=HOSTILE,
         chosen={role: asked.of_role(chosen, role) for role in asked.ROLES},
     )  # fmt: skip

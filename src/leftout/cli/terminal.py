@@ -120,7 +120,7 @@ def _show_findings(console: Console, title: str, of: Any) -> None:
 def show_groups(console: Console, named: NamedGroups, known: KnownGroups | None) -> None:
     """Subgroups, and known groups, without an audit."""
     say(console, "Subgroups.", shown(f" {named.told}"))
-    _show_named(console, named, len(named))
+    _show_named(console, named)
     if known is not None:
         say(console, "\nKnown groups.", shown(f" {known.told_count} {known.told_small}"))
         _show_known(console, known)
@@ -133,22 +133,17 @@ def show_groups(console: Console, named: NamedGroups, known: KnownGroups | None)
     )
 
 
-def _show_named(console: Console, named: NamedGroups, top: int) -> None:
-    groups = named.groups[:top]
-    tested = any(group.why is not None for group in groups)
-    outcome = groups[0].outcome if groups else None
-    heads = ["group", "rows", "loss", "rest", "random", *["p"] * tested]
+def _show_named(console: Console, named: NamedGroups) -> None:
+    outcome = named.groups[0].outcome if named.groups else None
+    heads = ["group", "rows", "loss", "rest", "random"]
     heads += [] if outcome is None else [f"{outcome.text}, gap"]
     rows = []
-    for group in groups:
+    for group in named.groups:
         cells = [group.condition, f"{group.size:,}", *_losses(group)]
-        cells += [_p(None if group.why is None else group.why.p_gaussian)] * tested
         cells += [] if group.outcome is None else [group.outcome.shown["gap"].split(" (")[0]]
         rows.append(cells)
     title = "\nSubgroups: average losses, beside random groups' of that size"
     show(console, title, heads, rows, _NAME_WIDTH)
-    if len(named) > top:
-        say(console, "", f"The first {top} of {len(named)}.")
 
 
 def _losses(group: NamedGroup | KnownGroup) -> list[str]:

@@ -15,24 +15,16 @@ from leftout.page.store import Entry
 from leftout.settings import AUDIT, ON_PAGE
 
 AUTO, OUTCOME = "auto", "outcome"
-# What a column can be, as people read it; as an option, and as a parameter.
+# What a column can be, as people read it, and what then becomes of it; as guessed, what it looks
+# like says that.
 ROLES = {
-    AUTO: "as guessed",
-    OUTCOME: "outcome",
-    "sensitive": "sensitive",
-    "drop": "leave out",
-    "codes": "codes or categories",
-    "numbers": "numbers",
-    "prediction": "a model's prediction",
-}
-# What becomes of a column in a role; in any other, what it looks like.
-BECOMES = {
-    OUTCOME: "not searched; compared between the left-out group and the rest",
-    "sensitive": "not searched; compared with the left-out group afterwards",
-    "drop": "left out",
-    "codes": "an indicator for each value",
-    "numbers": "scaled from its smallest to its largest value",
-    "prediction": "not searched; its errors are compared",
+    AUTO: ("as guessed", None),
+    OUTCOME: ("outcome", "not searched; compared between the left-out group and the rest"),
+    "sensitive": ("sensitive", "not searched; compared with the left-out group afterwards"),
+    "drop": ("leave out", "left out"),
+    "codes": ("codes or categories", "an indicator for each value"),
+    "numbers": ("numbers", "scaled from its smallest to its largest value"),
+    "prediction": ("a model's prediction", "not searched; its errors are compared"),
 }
 _LISTS = {
     "categorical": "codes", "numeric": "numbers", "drop": "drop", "sensitive": "sensitive",

@@ -118,13 +118,13 @@ class Store:
 
     def add(self, entry: Entry) -> None:
         """Keep an entry from now on."""
+        self.save(entry)
         fresh = self.of(entry)
-        write_whole(fresh / _FACTS_FILE, _facts(entry))
         self.entries[entry.id] = entry
         fresh.rename(self.of(entry))
 
     def save(self, entry: Entry) -> None:
-        write_whole(self.of(entry) / _FACTS_FILE, _facts(entry))
+        write_whole(self.of(entry) / _FACTS_FILE, json.dumps(asdict(entry), indent=1))
 
     def end(self, entry: Entry, state: str, message: str = "") -> None:
         entry.state, entry.message = state, message
@@ -161,10 +161,6 @@ class Store:
     def close(self) -> None:
         if self.lock is not None:
             os.close(self.lock)
-
-
-def _facts(entry: Entry) -> str:
-    return json.dumps(asdict(entry), indent=1)
 
 
 def home() -> Path:

@@ -114,7 +114,6 @@ class Views:
             entry=entry,
             columns=columns,
             roles=form.ROLES,
-            becomes=form.BECOMES,
             fields=ON_PAGE,
             usual={name: form.usual(entry, name) for name in ON_PAGE},
             outcome=columns.columns[outcome[0]] if outcome else None,
