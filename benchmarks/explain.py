@@ -25,7 +25,7 @@ from leftout import MaxDisparityPartition, disparity, explain  # noqa: E402
 from leftout.data.binning import bin_column  # noqa: E402
 from leftout.data.columns import columns_of  # noqa: E402
 from leftout.evidence.n_groups import evidence_size  # noqa: E402
-from leftout.explain.rules import LEFT_OUT_SIDE, mine  # noqa: E402
+from leftout.explain.rules import LEFT_OUT_SIDE, find_rules, mine  # noqa: E402
 from paper.scores import feature_scores  # noqa: E402
 
 SUPPORT = 0.01
@@ -45,7 +45,9 @@ def sums():
         labels, d = rng.permutation(np.arange(300) < 100), int(rng.integers(1, n))
         gap = disparity(X, labels, d)
         scale = np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1))
-        worst = max(worst, abs(explain.disparity_by_feature(X, labels, d).sum() - gap) / scale)
+        worst = max(
+            worst, abs(np.ptp(explain.feature_losses(X, labels, d).sum(axis=1)) - gap) / scale
+        )
         scores = feature_scores(X, labels, d)
         for part in (scores.total, scores.left_out, scores.rest):
             worst_score = max(worst_score, abs(part.sum() - 100.0))
@@ -135,17 +137,15 @@ def rules_equal():
         table, group = mixed_table(seed)
         columns = columns_of(table)
         theirs = apriori_rules(one_hot(columns, group), 0.02)
-        found = explain.find_rules(
-            table, group, min_support=0.02, min_confidence=0.0, group=1, prune=False
+        found = find_rules(
+            table, group, min_support=0.02, min_confidence=0.0, groups=(1,), prune=False
         )
         right += same_rules(found, theirs)
     raw, group = raw_and_group("students")
     categorical = paper_data.SOURCES["students"].categories
     columns = columns_of(raw, categorical=categorical)
     theirs = apriori_rules(one_hot(columns, group), SUPPORT)
-    found = explain.find_rules(
-        raw, group, categorical=categorical, min_confidence=0.0, group=1, prune=False
-    )
+    found = find_rules(columns, group, min_confidence=0.0, groups=(1,), prune=False)
     equal = same_rules(found, theirs)
     yield (
         "rules equal mlxtend's (support, confidence, lift)",
@@ -167,7 +167,8 @@ def rule_speed():
         ours, prepared = [], []
         for _ in range(15):
             start = time.perf_counter()
-            found = explain.find_rules(raw, group, categorical=categorical, group=LEFT_OUT_SIDE)
+            read = columns_of(raw, categorical=categorical)
+            found = find_rules(read, group, groups=(LEFT_OUT_SIDE,))
             ours.append(time.perf_counter() - start)
             start = time.perf_counter()
             mine(binned, group[None], SUPPORT, groups=(LEFT_OUT_SIDE,))
@@ -236,7 +237,8 @@ def named_and_fit(seed, joined, searched):
         search = MaxDisparityPartition(5, group_size=int(rule.sum()), random_state=seed)
         group = search.fit(X).labels_ == 1
     sentence = explain.describe(table, group)
-    return set(sentence.columns) == columns, min(sentence.f1, f1(sentence.covers(table), rule))
+    named = {condition.column for condition in sentence.conditions}
+    return named == columns, min(sentence.f1, f1(sentence.covers(table), rule))
 
 
 def sentences():
@@ -313,12 +315,12 @@ def students():
 
 def main(table, group):
     small = np.random.default_rng(0).integers(0, 9, (500, 5)).astype(float)
-    explain.find_rules(pd.DataFrame(small), np.arange(500) < 100)  # compile
+    find_rules(pd.DataFrame(small), np.arange(500) < 100)  # compile
     values, group = np.load(table), np.load(group)
     raw = pd.DataFrame(values, copy=False)
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak of imports and compilation
     before = high_water()
-    explain.find_rules(raw, group, group=LEFT_OUT_SIDE)
+    find_rules(raw, group, groups=(LEFT_OUT_SIDE,))
     print(json.dumps({"extra": (high_water() - before) / values.nbytes}))
 
 

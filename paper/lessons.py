@@ -7,7 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout import Trust, group_losses, trust
-from leftout.explain import align, compare_outcome, describe, disparity_by_feature
+from leftout.data.columns import columns_of
+from leftout.explain import describe, feature_losses
+from leftout.explain.alignment import align
+from leftout.groups.outcome import compare_outcome
 from leftout.linalg.significance import describe_p
 from leftout.running import collected_warnings
 from leftout.text import counted
@@ -151,8 +154,11 @@ def who(known: Known, sample: Sample, labels: NDArray[Any], d: int, formula: For
     """A group in words: a sentence, the columns it looks like, the features, the outcome."""
     raw, drop = sample.raw, [known.target]
     codes = [*known.categories, *known.codes]
-    sentence = describe(raw, labels, categorical=codes, drop=drop)
-    parts = disparity_by_feature(sample.X, labels, d, **formula.options)
+    columns = columns_of(raw, categorical=codes, drop=drop)
+    sentence = describe(columns, labels)
+    losses = feature_losses(sample.X, labels, d, **formula.options)
+    total = losses.sum(axis=1)
+    parts = losses[total.argmax()] - losses[total.argmin()]
     order = np.argsort(-parts, kind="stable")[:_LINES]
     (outcome,) = compare_outcome(
         raw[known.target], labels, positive=known.positive, name=known.target
@@ -160,10 +166,10 @@ def who(known: Known, sample: Sample, labels: NDArray[Any], d: int, formula: For
     return {
         "rows": int(labels.sum()),
         "sentence": str(sentence),
-        "f1": sentence.f1,
+        "f1": None if sentence is None else sentence.f1,
         "looks_like": [
             {"text": str(line), "strength": line.strength}
-            for line in align(raw, labels, categorical=codes, drop=drop)[:_LINES]
+            for line in align(columns, labels)[:_LINES]
         ],
         "features": [
             {"feature": str(sample.X.columns[i]), "share": float(parts[i] / parts.sum())}

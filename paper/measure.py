@@ -12,8 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leftout import FairPCA, MaxDisparityPartition, group_losses
+from leftout.data.columns import columns_of
 from leftout.evidence.stability import Stability, agreement, pairwise_jaccard
-from leftout.explain import Frequency, rule_frequency
+from leftout.explain.rules import Frequency, rule_frequency
 from leftout.running import Report, collected_warnings
 from leftout.solvers import Annealing, Greedy, Sorting
 from paper.correction import corrected
@@ -290,10 +291,10 @@ def _described(
             for labels in headline.labels
         ],
         frequency=rule_frequency(
-            sample.raw,
+            columns_of(
+                sample.raw, categorical=[*known.categories, *known.codes], drop=[known.target]
+            ),
             headline.labels,
-            categorical=[*known.categories, *known.codes],
-            drop=[known.target],
             min_support=formula.support,
             top=TOP_RULES,
         ),

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-from leftout import FairPCA, MaxDisparityPartition, explain
+from leftout import FairPCA, MaxDisparityPartition
 from leftout.auditing.findings import with_findings
 from leftout.auditing.group_result import GroupResult
 from leftout.auditing.readings import OneReading, Readings
@@ -36,7 +36,7 @@ from leftout.evidence.verdict import Trust
 from leftout.explain.alignment import Alignment, Typical
 from leftout.explain.attribution import WhatIf
 from leftout.explain.explanation import Explanation
-from leftout.explain.rules import Frequency
+from leftout.explain.rules import Frequency, find_rules
 from leftout.explain.sentence import Sentence
 from leftout.fair.assessment import Afterwards, ProjectionLosses
 from leftout.fair.minimax import ROUND_HISTORY, MinimaxPCA
@@ -185,11 +185,7 @@ def sentence(**changed):
     older = Condition("age", "range", "age >= 40", low=40.0)
     town = Condition("town", "=", "town = Beeley", value="Beeley")
     sizes = {"size": GROUP, "n_rows": REST + GROUP}
-    short = Sentence(conditions=(town,), joined=(), covered=1_900, count=1_020, **sizes)
-    whole = Sentence(
-        conditions=(town, older), joined=("and",), covered=1_480, count=1_110, shorter=(short,),
-        **sizes,
-    )  # fmt: skip
+    whole = Sentence(alternatives=((town, older),), covered=1_480, count=1_110, **sizes)
     return replace(whole, **changed)
 
 
@@ -301,7 +297,7 @@ def rules(add=False):
     town = ["Beeley"] * 15 + ["Corby"] * 25
     heat = ["gas"] * 8 + ["oil"] * 7 + ["gas"] * 9 + ["oil"] * 16
     left_out = [1] * 7 + [0] + [1] * 2 + [0] * 5 + [1] + [0] * 8 + [1] * 2 + [0] * 14
-    found = explain.find_rules(pd.DataFrame({"town": town, "heat": heat}), left_out)
+    found = find_rules(pd.DataFrame({"town": town, "heat": heat}), left_out)
     return found.that_add(left_out) if add else found
 
 

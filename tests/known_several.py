@@ -111,9 +111,7 @@ def explanations():
     first = known.explanation()
     heat = Condition("heat", "=", "heat = oil", value="oil")
     sizes = {"size": 809, "n_rows": int(SIZES.sum())}
-    told = known.sentence(
-        conditions=(heat,), joined=(), covered=729, count=649, shorter=(), **sizes
-    )
+    told = known.sentence(alternatives=((heat,),), covered=729, count=649, **sizes)
     second = known.explanation(
         sentence=told,
         outcome=[

@@ -10,7 +10,7 @@ import pytest
 import leftout
 from leftout import MaxDisparityPartition, datasets, trust
 from leftout.evidence.assess import assess
-from leftout.explain import disparity_by_feature
+from leftout.explain import feature_losses
 from leftout.files import write_whole
 from leftout.groups.sizes import worst_tenth
 from leftout.solvers import Alternating
@@ -61,7 +61,7 @@ def test_parts_of_the_loss(real, planted):
     want = [gaussian, copula - gaussian, real.searched - copula]
     assert parts.losses.tolist() == pytest.approx(want)
     assert parts.own.loss > parts.covariance.loss > parts.values.loss
-    split = disparity_by_feature(planted[0], real.partition.labels_, 2)
+    split = np.subtract(*feature_losses(planted[0], real.partition.labels_, 2)[::-1])
     np.testing.assert_allclose(parts.by_feature.sum(axis=0), split, rtol=1e-9)
     assert parts.names == [f"x{j}" for j in range(8)]
     assert (parts.p_gaussian, parts.p_values) == (None, 0.05) and real.by_chance == copula

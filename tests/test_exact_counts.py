@@ -31,11 +31,9 @@ def test_counts_merged_are_the_whole(seed, places, levels):
     if levels is None:
         target = Column("y", np.where(codes < 0, np.nan, codes + rng.normal(size=m)))
     columns = {"x": Column("x", rng.normal(size=m)), "y": target}
-    said = Sentence(
-        conditions=(Condition("x", "range", "", low=0.3),), joined=(), covered=0, count=0, size=0,
-        n_rows=m,
-    )  # fmt: skip
-    one = CountPass(None, (said,), "y", levels)
+    when = Condition("x", "range", "", low=0.3)
+    said = Sentence(alternatives=((when,),), covered=0, count=0, size=0, n_rows=m)
+    one = CountPass(None, said, "y", levels)
 
     def over(rows):
         return one.over({name: each.take(rows) for name, each in columns.items()}, labels[rows])
@@ -50,7 +48,7 @@ def test_counts_merged_are_the_whole(seed, places, levels):
         np.testing.assert_allclose([spread.mean, other.mean], numbers.mean(), atol=1e-12)
         np.testing.assert_allclose(spread.squares, other.squares, atol=1e-10)
     hit = columns["x"].values >= 0.3
-    assert whole.covered.tolist() == [[np.sum(hit & (labels == side)) for side in (0, 1)]]
+    assert whole.covered.tolist() == [np.sum(hit & (labels == side)) for side in (0, 1)]
     rows = [codes == level for level in levels or ()] + [codes >= 0, codes > -2]
     assert whole.values.tolist() == [
         [np.sum(each & (labels == side)) for side in (0, 1)] for each in rows

@@ -20,10 +20,8 @@ from leftout.auditing.findings import with_findings
 from leftout.auditing.group_result import Answer
 from leftout.auditing.readings import Blanks, OneReading
 from leftout.cli import terminal
-from leftout.data.conditions import Condition
 from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.verdict import doubts
-from leftout.explain.sentence import better_sentence, covering
 from leftout.files import plain
 from leftout.linalg.significance import Interval
 
@@ -456,117 +454,18 @@ def test_the_headline_is_the_fact(kept, own, shown):
         assert headline([group]) == f"No group of {ROWS} loses more than the rest."
 
 
-def names_of(*masks):
-    """Names a, b, c, ... of some rows."""
-    groups = [
-        known.named_group(
-            Condition("x", "=", f"x = {letter}", value=letter), mask=np.asarray(mask, dtype=bool)
-        )
-        for letter, mask in zip("abcdefgh", masks, strict=False)
-    ]
-    return known.named(groups=groups)
+def test_who_they_are_is_told_by_the_sentence():
+    def who(sentence):
+        return known.audit(explanation=known.explanation(sentence=sentence)).answer.who
 
-
-def naive_covering(masks, group):
-    """Places of names, one after the other, whichever makes F1 largest; written out."""
-    chosen, covered, best = [], set(), 0.0
-    group = {i for i, inside in enumerate(group) if inside}
-    while len(chosen) < 4:
-        scores = {}
-        for place, mask in enumerate(masks):
-            if place not in chosen:
-                whole = covered | {i for i, inside in enumerate(mask) if inside}
-                right = len(whole & group)
-                precision, recall = right / max(len(whole), 1), right / len(group)
-                scores[place] = 2 * precision * recall / (precision + recall) if right else 0.0
-        if not scores:
-            break
-        place = max(scores, key=lambda each: (round(scores[each], 12), -each))
-        added = {i for i, inside in enumerate(masks[place]) if inside}
-        if scores[place] <= best + 1e-12 or len((added - covered) & group) < 0.05 * len(group):
-            break
-        best, covered = scores[place], covered | added
-        chosen.append(place)
-    return chosen, covered
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_names_are_chosen_by_what_they_add(seed):
-    rng = np.random.default_rng(seed)
-    m, several = int(rng.integers(20, 120)), int(rng.integers(1, 8))
-    group = rng.random(m) < rng.uniform(0.1, 0.6)
-    group[0] = True
-    masks = [
-        np.where(group, rng.random(m) < rng.random(), rng.random(m) < rng.random() / 2)
-        for _ in range(several)
-    ]
-    chosen, covered = covering(names_of(*masks), group)
-    expected, rows = naive_covering(masks, group)
-    assert {each.condition for each in chosen} == {f"x = {'abcdefgh'[i]}" for i in expected}
-    covers = [int(np.sum(each.mask & group)) for each in chosen]
-    assert covers == sorted(covers, reverse=True)
-    assert set(np.flatnonzero(covered)) == rows
-    assert len(chosen) <= 4
-
-
-def test_the_first_name_is_the_best_alone_and_more_must_add():
-    group = np.arange(100) < 40
-    half, rest = np.arange(100) < 20, (np.arange(100) >= 20) & (np.arange(100) < 40)
-    everybody, none = np.ones(100), np.zeros(100)
-    chosen, covered = covering(names_of(everybody, half, rest, none), group)
-    # everybody has the largest F1 alone, and then nothing adds to it
-    assert [each.condition for each in chosen] == ["x = b", "x = c"]
-    assert covered.sum() == 40
-    chosen, covered = covering(names_of(none), group)
-    assert chosen == [] and not covered.any()
-    assert covering(None, group)[0] == []
-    one_more = np.arange(100) == 39  # a fortieth of the group
-    assert len(covering(names_of(np.arange(100) < 39, one_more), group)[0]) == 1
-    two_more = (np.arange(100) == 38) | one_more
-    assert len(covering(names_of(np.arange(100) < 38, two_more), group)[0]) == 2
-
-
-def who(named, sentence=None):
-    group = np.arange(known.REST + known.GROUP) >= known.REST
-    told = known.explanation(sentence=better_sentence(sentence, named, group))
-    return known.audit(explanation=told).answer.who
-
-
-def placed(inside, outside):
-    """So many rows of the group, the last 1,267 of all, and so many of the rest."""
-    rows = np.arange(known.REST + known.GROUP)
-    first = (rows >= known.REST) & (rows < known.REST + inside)
-    return first | (rows < outside)
-
-
-def test_who_they_are_is_told_by_names_or_a_sentence():
-    named = names_of(placed(600, 100), ~placed(600, 9_000))
-    assert who(named) == "In 100% of them, x is b or x is a; 93% of such rows belong to the group."
-    one = names_of(placed(700, 100))
-    alone = "In 55% of them, x is a; 88% of such rows belong to the group."
-    assert who(one) == alone
-    sentence = known.sentence()  # F1 0.81
     text = (
         "In 88% of them, town is Beeley and age is at least 40; 75% of such rows belong to the "
         "group."
     )
-    assert who(one, sentence) == who(None, sentence) == text
-    assert sentence.f1 > 2 * 700 / (800 + 1_267)
-    # names that fit better are taken
-    assert who(names_of(placed(1_200, 100)), sentence).startswith("In 95% of them, x is a;")
-    # of names and a sentence that do not describe them, the one that fits better
-    poor = known.sentence(count=600)
+    assert who(known.sentence()) == text
     closest = "No short description fits them; this comes closest. "
-    broad = who(names_of(placed(634, 3_000)), poor)
-    assert broad.startswith(f"{closest}In 47% of them, town")
-    assert who(names_of(placed(634, 1_000)), poor).startswith(f"{closest}In 50% of them, x is a;")
-    assert who(names_of(placed(633, 1_000)), poor).startswith(f"{closest}In 47% of them, town")
+    assert who(known.sentence(count=600)).startswith(f"{closest}In 47% of them, town")
     assert who(None) == "No condition on the columns describes them."
-    # names with a better F1 that cover less than half do not make a sentence that fits a poor one
-    fits = known.sentence(covered=1_267, count=640)
-    few = names_of(placed(633, 0))
-    assert fits.describes and fits.f1 < 2 * 633 / (633 + 1_267)
-    assert who(few, fits).startswith("In 51% of them, town is Beeley and age")
 
 
 def test_why_names_were_not_tested():

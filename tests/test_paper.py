@@ -23,7 +23,8 @@ from browsing import opened
 from leftout import audit, datasets, group_losses
 from leftout.errors import InputError
 from leftout.evidence.stability import Stability
-from leftout.explain import Frequency, disparity_by_feature
+from leftout.explain import feature_losses
+from leftout.explain.rules import Frequency
 from leftout.files import write_into
 from leftout.linalg.significance import Interval
 from paper import compare, correction, lessons, reproduce, tables
@@ -774,7 +775,7 @@ def test_what_is_measured_beyond_the_paper_from_its_definition():
     raw.loc[:4, "y"] = "no"
     known = SimpleNamespace(target="y", positive="no", categories=(), codes=())
     told = lessons.who(known, tables.Sample(raw, raw.iloc[:, :6]), group, 2, DEFINITION)
-    parts = disparity_by_feature(X, group, 2)
+    parts = np.subtract(*feature_losses(X, group, 2)[::-1])
     assert told["rows"] == 20 and told["outcome"].startswith("y = no: 100.0% of the group")
     assert [each["feature"] for each in told["features"]] == [
         f"x{i}" for i in np.argsort(-parts)[:5]

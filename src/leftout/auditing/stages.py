@@ -42,7 +42,7 @@ from leftout.evidence.stability import Stability, agreement, restarts
 from leftout.explain import Explanation
 from leftout.explain.attribution import search_without
 from leftout.explain.explanation import RULE_COLUMNS
-from leftout.explain.sentence import better_sentence
+from leftout.explain.rules import rule_frequency
 from leftout.fair.assessment import afterwards
 from leftout.fair.mitigation import Mitigation, mitigate
 from leftout.groups.fitted import one_vs_rest
@@ -273,22 +273,12 @@ class AuditPipeline:
         return now.each(stability=[stability])
 
     def _subgroups(self, now: Audit) -> Audit:
-        """With subgroups, known groups, and the sentence that subgroups make where it is better."""
+        """With subgroups and known groups."""
         named, known = named_and_known(
             now.examined, self.intake, self.settings, few_of(self.rows, self.X.shape[1]),
             self.wide, self.search.n_jobs, self.stages.begin(NAME),
         )  # fmt: skip
-        now = replace(now, named=named, known=known and self.counted(known))
-        if now.chunks is not None:  # whose sentence is counted on all rows, of which these are some
-            return now
-        told = [
-            replace(
-                each.explanation,
-                sentence=better_sentence(each.explanation.sentence, named, each.left_out.mask),
-            )
-            for each in now.left_out_groups
-        ]
-        return now.each(explanation=told)
+        return replace(now, named=named, known=known and self.counted(known))
 
     def counted(self, known: KnownGroups) -> KnownGroups:
         """Known groups with what they lose on all rows."""
@@ -383,7 +373,7 @@ class AuditPipeline:
         if stability is not None:
             columns = [column.take(self.rows) for column in self.intake.telling]
             columns = most_informative(columns, found.left_out_.mask, RULE_COLUMNS)
-            often = explain.rule_frequency(columns, stability.labels)
+            often = rule_frequency(columns, stability.labels)
             told = replace(told, rule_frequency=often)
         return now.each(explanation=[told])
 

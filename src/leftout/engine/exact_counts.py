@@ -1,6 +1,6 @@
-"""What was found in a sample, counted again on all rows: sentences, outcomes, known groups.
+"""What was found in a sample, counted again on all rows: the sentence, outcomes, known groups.
 
-Which sentences and known groups there are was decided on a sample, where these are held against
+Which sentence and known groups there are was decided on a sample, where these are held against
 random groups. What holds for how many rows, and what a known group loses, follows from sums.
 """
 
@@ -22,7 +22,7 @@ from leftout.engine.chunks import Chunk
 from leftout.engine.encoding_plan import EncodingPlan
 from leftout.engine.engines import Fold
 from leftout.explain import Explanation
-from leftout.explain.sentence import Sentence, joined
+from leftout.explain.sentence import Sentence
 from leftout.groups.known import KnownGroup, KnownGroups, OnAllRows
 from leftout.groups.outcome import Outcome, Spread, of_means, of_shares_counted
 from leftout.linalg.losses import Array
@@ -38,7 +38,7 @@ _MOST = 1 << 23
 class GroupCounts(NamedTuple):
     """Counts of rows of the rest and of the group, in this order."""
 
-    covered: Counts  # of each sentence: (sentences, 2)
+    covered: Counts  # by the sentence: (2,)
     values: Counts  # rows of each value of a target that counts, with any, and all: (values + 2, 2)
     numbers: tuple[Spread, ...]  # of a target whose mean counts
 
@@ -56,14 +56,14 @@ class CountPass:
     """Counts of one chunk, given with its rows' labels."""
 
     plan: EncodingPlan
-    sentences: tuple[Sentence, ...]
+    sentence: Sentence | None
     target: str | None
     levels: Sequence[Any] | None  # the target's values whose rates count; None: its mean does
 
     def __call__(self, item: tuple[Chunk, Labels]) -> GroupCounts:
         chunk, labels = item
-        names = {each.column for sentence in self.sentences for each in sentence.conditions}
-        names |= set() if self.target is None else {self.target}
+        told = [] if self.sentence is None else self.sentence.conditions
+        names = {each.column for each in told} | ({self.target} if self.target else set())
         return reduce(
             GroupCounts.merge,
             (
@@ -76,11 +76,10 @@ class CountPass:
         """Counts of a batch; ``labels`` of its rows, and maybe of more after it."""
         group = labels[: len(next(iter(columns.values())))] == 1
         sides = (~group, group)
-        covered = np.zeros((len(self.sentences), 2), dtype=np.int64)
-        for place, sentence in enumerate(self.sentences):
-            holds = [each.holds(columns[each.column]) for each in sentence.conditions]
-            hit = joined(holds, sentence.joined)
-            covered[place] = [np.sum(hit & side) for side in sides]
+        covered = np.zeros(2, dtype=np.int64)
+        if self.sentence is not None:
+            hit = self.sentence.holds(columns)
+            covered = np.array([np.sum(hit & side) for side in sides])
         rows = [np.ones(len(group), dtype=bool)]
         numbers: tuple[Spread, ...] = ()
         if self.target is not None:
@@ -102,29 +101,20 @@ def with_exact_counts(
     fold: Fold,
 ) -> Explanation:
     """The explanation of a sample, with the counts of all rows."""
-    target = intake.target
-    sentences = (
-        ()
-        if explanation.sentence is None
-        else (explanation.sentence, *explanation.sentence.shorter)
-    )
-    if not sentences and target is None:
+    target, sentence = intake.target, explanation.sentence
+    if sentence is None and target is None:
         return explanation
     items = [(c, np.ascontiguousarray(labels[c.start : c.start + c.n_rows])) for c in chunks]
     levels = None if target is None else levels_of(target, intake.positive)
-    one = CountPass(plan, sentences, None if target is None else target.name, levels)
+    one = CountPass(plan, sentence, None if target is None else target.name, levels)
     counted = fold(one, items, GroupCounts.merge)
-    size = int(labels.sum(dtype=np.int64))
-    exact = [
-        replace(
-            each, covered=int(hits.sum()), count=int(hits[1]), size=size, n_rows=len(labels),
-            shorter=(),
-        )
-        for each, hits in zip(sentences, counted.covered, strict=True)
-    ]  # fmt: skip
-    explanation = replace(
-        explanation, sentence=replace(exact[0], shorter=tuple(exact[1:])) if exact else None
-    )
+    if sentence is not None:
+        inside = int(counted.covered[1])
+        exact = replace(
+            sentence, covered=int(counted.covered.sum()), count=inside,
+            size=int(labels.sum(dtype=np.int64)), n_rows=len(labels),
+        )  # fmt: skip
+        explanation = replace(explanation, sentence=exact)
     if target is None:
         return explanation
     outcome, lacking = _outcomes(target, levels, counted)

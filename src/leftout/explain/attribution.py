@@ -72,33 +72,6 @@ def split_losses(rule: Loss, moments: Moments, V: Array, errors: Array | None = 
     )
 
 
-@parameters_of(measured)
-def disparity_by_feature(*args: Any, **named: Any) -> Array:
-    """Split a disparity over the features: parts of either sign that sum to it.
-
-    Parameters
-    ----------
-    X, labels, n_components, representation, loss, centering
-        As for :func:`leftout.disparity`.
-
-    Returns
-    -------
-    array of shape (n,)
-        Sums to :func:`leftout.disparity`.
-
-    Examples
-    --------
-    >>> from leftout import datasets, disparity
-    >>> X, planted = datasets.make_planted(200, 6, 2, 50, random_state=0)
-    >>> parts = disparity_by_feature(X, planted, 2)
-    >>> bool(abs(parts.sum() - disparity(X, planted, 2)) < 1e-12)
-    True
-    """
-    parts = feature_losses(*args, **named)
-    total = parts.sum(axis=1)
-    return parts[np.argmax(total)] - parts[np.argmin(total)]
-
-
 @dataclass(frozen=True, kw_only=True)
 class WhatIf(Serializable):
     """The best disparity that a search finds when one feature is left out.

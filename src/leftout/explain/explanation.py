@@ -36,8 +36,7 @@ from leftout.explain.rules import (
     find_rules,
     rule_frequency,
 )
-from leftout.explain.sentence import Sentence
-from leftout.explain.sentence_search import describe
+from leftout.explain.sentence import Sentence, describe
 from leftout.files import Serializable, plain
 from leftout.groups.fitted import NEITHER, fitted_on
 from leftout.groups.measured import measure
@@ -178,7 +177,7 @@ class Explanation(Serializable):
     def told_sentence(self) -> str:
         if self.sentence is None:
             return "No column of the raw table varies, so nothing describes the group."
-        return f"{self.sentence.told} {self.sentence.told_parts(self.by_column())}".rstrip()
+        return self.sentence.told
 
     @property
     def told_no_outcome(self) -> str:
@@ -190,7 +189,7 @@ class Explanation(Serializable):
         """Plain data: numbers, strings, lists."""
         parts = self.disparity_by_feature
         return plain({
-            "sentence": self.sentence and self.sentence.to_dict() | {"told": self.told_sentence},
+            "sentence": self.sentence,
             "disparity_by_feature": [
                 FeatureLoss(
                     feature=self.features[i], column=self.sources[i], disparity=parts[i],
@@ -319,8 +318,7 @@ def group(
     rules = find_rules(telling, left_out, limit=_CANDIDATES)
     frequency = rule_frequency(telling, runs)
     steps.tell("sentence", 1)
-    varies = any(column.codes().max() > 0 for column in telling)
-    sentence = describe(raw.described, left_out) if varies else None
+    sentence = describe(raw.described, left_out)
     steps.tell("alignment", 1)
     columns, aim, group = raw.columns, raw.target, left_out
     if not alone:

@@ -21,8 +21,7 @@ from leftout.data.conditions import Mask
 from leftout.data.matrix import check_matrix
 from leftout.errors import InputError
 from leftout.evidence.duplicate_rows import split
-from leftout.explain.sentence import Sentence
-from leftout.explain.sentence_search import describe
+from leftout.explain.sentence import Sentence, describe
 from leftout.fair.estimator import FairPCA, prefers_one_thread
 from leftout.fair.minimax import MinimaxPCA
 from leftout.fair.worst import GroupSearch, Rows
