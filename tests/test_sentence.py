@@ -243,3 +243,12 @@ def test_two_pairs_of_conditions_make_one_sentence():
     first, second = sorted(found.text.split(" or "))
     assert (first, second) == ("(a = 1 and b = 1)", "(c = 1 and d = 1)")
     assert "a is 1 and b is 1" in found.words and ", or " in found.words
+
+
+def test_values_of_one_column_are_said_together():
+    jobs = np.repeat(["clerk", "cook", "driver", "nurse", "smith"], [300, 40, 50, 300, 30])
+    table = pd.DataFrame({"job": jobs, "late": np.arange(720) % 9 == 0})
+    group = np.isin(jobs, ["cook", "driver", "smith"])
+    found = explain.describe(table, group)
+    assert found.text == "job = driver or job = cook or job = smith"
+    assert found.words == "job is driver, cook, or smith"

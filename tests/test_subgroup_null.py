@@ -68,7 +68,7 @@ def test_values_too_rare_for_a_condition_are_one_bin():
 def found():
     """A table, and its subgroups with what surrogates explain of them."""
     table, X = test_subgroups.mixed(5, 300)
-    named = named_groups(X, table, n_components=3, top=4, folds=2)
+    named = named_groups(X, table, n_components=3, top=4)
     return table, X, subgroup_null_test(X, named, tables=5, random_state=3, n_jobs=2)
 
 
@@ -114,7 +114,7 @@ def test_threads_change_nothing(found):
 def test_a_name_with_directions_of_its_own_goes_beyond_both():
     table, _ = test_subgroups.planted(1, 0.1, m=600)
     X = TableEncoder().fit_transform(table)
-    named = subgroup_null_test(X, named_groups(X, table, top=3, folds=2), n_jobs=2)
+    named = subgroup_null_test(X, named_groups(X, table, top=3), n_jobs=2)
     why = named[0].why
     assert named[0].condition == "kind = rare and town = small"
     assert (why.p_gaussian, why.p_values) == (0.05, 0.05) and why.own > 0.5 * why.total
@@ -137,7 +137,7 @@ def test_figures_stops_only_where_no_group_is_beyond(monkeypatch):
     """The first tables are those that all would begin with, and stopping never says yes."""
     table, _ = test_subgroups.mixed(7, 200)
     X = TableEncoder().fit_transform(table)
-    work = SubgroupNullTest.of(X, named_groups(X, table, n_components=3, top=3, folds=2))
+    work = SubgroupNullTest.of(X, named_groups(X, table, n_components=3, top=3))
     law = SURROGATES["copula"].of(work.X)
 
     def told(tables=19):

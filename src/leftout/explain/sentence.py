@@ -37,7 +37,7 @@ from leftout.data.columns import Column, columns_of
 from leftout.data.conditions import Condition, Mask
 from leftout.errors import InputError
 from leftout.files import Serializable
-from leftout.text import either, percent
+from leftout.text import as_name, either, percent
 
 # A sentence below this F1 does not describe the group. Nor does one whose rows are in the group
 # hardly more often than any: of what is missing to certainty, it must close this share.
@@ -95,9 +95,14 @@ class Sentence(Serializable):
 
     @property
     def words(self) -> str:
-        """The same as people would say it."""
-        each = (" and ".join(condition.words for condition in both) for both in self.alternatives)
-        return either(list(each))
+        """The same as people would say it; several values of one column are said together."""
+        said: dict[str, list[str]] = {}
+        for both in self.alternatives:
+            text = " and ".join(condition.words for condition in both)
+            alone = len(both) == 1 and both[0].op == "="
+            key = f"{as_name(both[0].column)} is " if alone else text
+            said.setdefault(key, []).append(text.removeprefix(key))
+        return either([key + either(values) for key, values in said.items()])
 
     @property
     def precision(self) -> float:
