@@ -11,9 +11,9 @@ from click.testing import CliRunner
 import known
 import leftout
 from leftout.cli import main
-from leftout.cli.common import as_option
 from leftout.errors import asked_by, in_python, parameter_label
 from leftout.running import Steps, imap_ordered
+from leftout.settings import as_option
 from test_bad_input import CSV, FILES, OPTIONS, QUICK, call, excel
 from test_checks import REFUSALS, fit
 

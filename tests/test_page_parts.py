@@ -86,7 +86,6 @@ def test_each_choice_is_a_word_of_the_command(columns, form, words):
     chosen, wrong = choices(columns, **form)
     entry = Entry(id="", name="people.csv", file="table.csv", choices=chosen)
     assert wrong == [] and asked.command(entry, columns) == f"leftout audit people.csv {words}"
-    assert asked.words(entry, columns)[:4] == ["audit", "table.csv", "--called", "people.csv"]
 
 
 def test_one_outcome_at_a_time(columns):
@@ -255,7 +254,7 @@ def test_the_guide_says_what_experts_find_and_what_they_do_not():
     for name, words in EXPERTS.items():
         assert words in (here if name in ON_PAGE else f"A dictionary{elsewhere}")
     offered = {*ON_PAGE, "target", "prediction", "quick", *asked._LISTS}
-    output = {"tables", "called", "out", "n_jobs", "as_json", "events", "quiet", "full"}
+    output = {"tables", "out", "n_jobs", "as_json", "quiet", "full"}
     assert {option.name for option in audit.params} == offered | output | EXPERTS.keys()
 
 

@@ -12,9 +12,8 @@ import pytest
 
 import leftout
 from leftout.cli.audit import audit as command
-from leftout.cli.common import as_option
 from leftout.errors import InputError, asked_by, parameter_label
-from leftout.settings import AUDIT, EXECUTION, NAMES, ON_PAGE, SETTINGS, Settings
+from leftout.settings import AUDIT, EXECUTION, NAMES, ON_PAGE, SETTINGS, Settings, as_option
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guide" / "audit.md"
 

@@ -7,11 +7,12 @@ people ask for it elsewhere. :data:`EXECUTION` are the settings that a result do
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
-from leftout.errors import InputError
+from leftout.errors import InputError, in_python
 from leftout.text import shortened
 
 AUTO, EVIDENCE = "auto", "evidence"
@@ -333,12 +334,6 @@ EXECUTION = {
     "as_json": Setting("print a summary as JSON", "--json", takes=bool, in_python=False),
     "quiet": Setting("show no progress", "--quiet", takes=bool, in_python=False),
     "full": Setting("print the findings and the costs too", "--full", takes=bool, in_python=False),
-    "events": Setting(
-        "print progress, and answers as they come, as lines of JSON, for programs", "--events",
-        takes=bool, in_python=False),
-    "called": Setting(
-        "what the report calls the table; else the file's name", "--called", "NAME",
-        in_python=False),
 }  # fmt: skip
 # Options of other commands.
 OTHER_COMMANDS = {
@@ -374,3 +369,19 @@ AUDIT: dict[str, Setting] = {
 SETTINGS = {**AUDIT, **EXECUTION, **OTHER_COMMANDS}
 # What the page asks for, besides the part of each column.
 ON_PAGE = {name: setting for name, setting in AUDIT.items() if setting.page}
+# What is asked of the demo's table unless somebody asks for something else.
+DEMO = {"target": "approve=1", "n_restarts": "10"}
+
+
+def as_option(name: str, *value: Any) -> str:
+    """A parameter as what people write on the command line to ask for it."""
+    option = "--target COL=VALUE" if name == "positive" else ""
+    option = option or (SETTINGS[name].option if name in SETTINGS else "")
+    if not option:
+        return in_python(name, *value)
+    if not value:
+        return option
+    (given,) = value
+    text = ",".join(map(str, given)) if isinstance(given, list | tuple) else str(given)
+    text = shlex.quote(text)
+    return option.replace("VALUE", text) if "VALUE" in option else f"{option} {text}"
