@@ -24,7 +24,6 @@ from leftout.errors import InputError
 from leftout.page import form as asked  # noqa: E402
 from leftout.page.form import Columns  # noqa: E402
 from leftout.page.rendering import rendered  # noqa: E402
-from leftout.page.security import policy_of_report  # noqa: E402
 from leftout.page.store import Entry, Store  # noqa: E402
 from leftout.page.uploads import Limits, called  # noqa: E402
 from leftout.page.worker import profiled  # noqa: E402
@@ -167,14 +166,6 @@ def test_hostile_names_stay_text(columns):
     assert "&lt;b&gt;" in page and "&lt;script&gt;" in page
     for tag in ("<script>", "<b>x"):
         assert tag not in page
-
-
-def test_a_reports_policy_knows_its_own_parts_only():
-    page = '<style>a{}</style><script>one()</script><p style="x">&lt;script&gt;no</p>'
-    policy = policy_of_report(page)
-    assert policy.count("sha256-") == 2 and "allow-same-origin" not in policy
-    assert policy_of_report(page.replace("one()", "two()")) != policy
-    assert "script-src 'none'" in policy_of_report("<p>")
 
 
 def test_a_store_removes_what_is_its_own_alone(tmp_path, caplog):

@@ -102,20 +102,6 @@ def _groups(text: str) -> int | str:
     return int(bare)
 
 
-def _numbers(text: str) -> list[int] | None:
-    """Numbers in a list with commas and ranges; None for ``auto``, an empty list for ``none``."""
-    if text in (AUTO, "none"):
-        return None if text == AUTO else []
-    found: list[int] = []
-    for part in text.split(","):
-        low, dash, high = part.strip().partition("-")
-        known = is_number(low) and (not dash or is_number(high))
-        if not known or not int(low) <= int(high or low) <= 100_000:
-            raise ValueError
-        found += range(int(low), int(high or low) + 1)
-    return found
-
-
 def _listed(text: str) -> list[str] | None:
     return [name.strip() for name in text.split(",")] if text else None
 
@@ -342,24 +328,12 @@ OTHER_COMMANDS = {
     "groups_col": Setting(
         "column that says each row's group; several (A,B) for their combinations", "--groups-col",
         "COL", required=True),
-    "across": Setting(
-        "numbers of components to compare", "--across", "auto|none|1-15|2,5,9", takes=_numbers,
-        usual=AUTO, valid="a list of numbers such as 1-15, or 2,5,9; or auto, or none"),
     "fewest": Setting(
         "fewest rows of a group and of its rest; by default 30 or so", "--min-size", "N|5%",
         takes=_size, valid="a number of rows (200), or a share of them (5%)"),
     "depth": Setting(
         "most conditions of a name, and most known columns of a group", "--depth",
         takes=range(1, 4), usual="2"),
-    "top": Setting(
-        "most subgroups to list", "--top", takes=range(1, _UNBOUNDED), usual="10"),
-    "permutations": Setting(
-        "random groups of the same sizes to compare with", "--permutations",
-        takes=range(_UNBOUNDED), usual="199"),
-    "folds": Setting(
-        "folds that rows are held out in", "--folds", takes=range(2, _UNBOUNDED), usual="5"),
-    "repeats": Setting(
-        "times that rows are dealt anew", "--repeats", takes=range(1, _UNBOUNDED), usual="3"),
     "max_upload": Setting("the largest file that it takes", "--max-upload", "SIZE", usual="512MB"),
 }  # fmt: skip
 # What can be asked of an audit, by its name in Python, in the order of the guide.
