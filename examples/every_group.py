@@ -22,11 +22,18 @@ for fair in fits:
 
 # %%
 # Left: the worst-off 60 rows, whoever they are, under PCA, Fair PCA for the group found, and
-# MinimaxPCA. Middle: what weighing them against the average costs. Right: the game, what a search
-# found above and what is proved below.
+# MinimaxPCA; grey, what no projection gets below. Right: what weighing them against the average
+# costs.
 
-fig, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
-leftout.plots.worst_by_dimension(after, left)
-leftout.plots.trade_off(fits, middle)
-leftout.plots.rounds(fits[-1], right)
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
+dimensions = [each.n_components for each in after]
+for place, marker in enumerate("os^"):
+    losses = [each.lines[place].worst_loss for each in after]
+    left.plot(dimensions, losses, marker=marker, label=after[0].lines[place].called)
+bounds = [each.bound for each in after]
+left.plot(dimensions, bounds, ":", color="gray", label="no projection below")
+left.set(xlabel="components", ylabel="loss of the worst off", ylim=(0, None))
+left.legend(frameon=False)
+right.plot([100 * fair.price_ for fair in fits], [fair.worst_loss_ for fair in fits], "o-")
+right.set(xlabel="price, % of the variance", ylabel="loss of the worst off", ylim=(0, None))
 plt.show()

@@ -39,7 +39,6 @@ from leftout.explain.explanation import Explanation
 from leftout.explain.rules import Frequency, find_rules
 from leftout.explain.sentence import Sentence
 from leftout.fair.assessment import Afterwards, ProjectionLosses
-from leftout.fair.minimax import ROUND_HISTORY, MinimaxPCA
 from leftout.fair.mitigation import Dimension, Mitigation
 from leftout.groups.known import KnownGroup, KnownGroups
 from leftout.groups.left_out import LossDecomposition
@@ -415,22 +414,6 @@ def afterwards(worst=(0.638, 0.717, 0.427), gain=(0.224, 0.147, 0.301), **change
         "gain": gain and Interval(*gain), "splits": 5 if gain else 0, "n_components": 3,
     }  # fmt: skip
     return Afterwards(**settled | changed)
-
-
-def trade_off():
-    """Fits of three trade-offs."""
-    fits = [MinimaxPCA(3, trade_off=t) for t in (0.0, 0.5, 1.0)]
-    for fair, worst, price in zip(fits, (0.64, 0.51, 0.43), (0.0, 0.011, 0.029), strict=True):
-        fair.worst_loss_, fair.price_ = worst, price
-    return fits
-
-
-def minimax():
-    """Two rounds with fractions of dimensions, then two of a projection."""
-    fair = MinimaxPCA(3)
-    rounds = [(0, 0.61, 0.21, 9), (0, 0.47, 0.33, 17), (3, 0.52, 0.34, 23), (3, 0.44, 0.34, 31)]
-    fair.history_ = np.array(rounds, dtype=ROUND_HISTORY)
-    return fair
 
 
 def three_groups():

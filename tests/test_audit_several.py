@@ -14,11 +14,10 @@ from leftout import InputError, datasets
 from leftout.auditing import group_selection
 from leftout.auditing.presets import settled
 from leftout.auditing.schema import schema
-from leftout.cli.common import as_option
 from leftout.errors import asked_by
 from leftout.evidence.n_groups import ExtractedGroup, HowMany
 from leftout.running import collected_warnings
-from leftout.settings import Settings
+from leftout.settings import Settings, as_option
 
 SCHEMA = schema()
 ASKED = {"target": "paid", "n_components": 2, "n_groups": 2, "group_size": [30, 50]}

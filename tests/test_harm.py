@@ -10,7 +10,6 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure as Drawing
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
@@ -28,7 +27,6 @@ from leftout import (
     TableEncoder,
     compare_prediction,
     harm,
-    plots,
 )
 from leftout.checks import generator
 from leftout.datasets import make_planted
@@ -663,16 +661,3 @@ def test_predicted_numbers_and_gaps():
 def test_predictions_that_cannot_be_read(prediction, y, words):
     with pytest.raises(InputError, match=words):
         compare_prediction(prediction, y, judged()[2])
-
-
-def test_the_figure_has_a_point_for_each_kind_of_features():
-    X, y, group = by_hand()
-    found = harm(X, y, group, 1, models=Sees(), repeats=1)
-    ax = plots.harm(found, Drawing().subplots())
-    points = {one.get_label(): one.lines[0].get_ydata().tolist() for one in ax.containers}
-    assert points == {GROUP: [0.0, *[25.0] * 3], REST: [0.0, *[60.0] * 3]}
-    bars = ax.containers[0].lines[2][0].get_segments()
-    assert bars[1][:, 1] == pytest.approx([100 * end for end in found.at(GROUP, "shared PCA")[1:]])
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == [
-        "all columns", "shared PCA, 1", "Fair PCA, 1", "MinimaxPCA, 1",
-    ]  # fmt: skip

@@ -164,12 +164,12 @@ def test_the_command_tells_and_writes(file, tmp_path):
 
 
 def test_the_command_speaks_json(file):
-    result = call(file, "--groups-col", "city,owner", "--json", "--quiet", "--across", "1-2,4")
+    result = call(file, "--groups-col", "city,owner", "--json", "--quiet")
     assert result.exit_code == 0 and result.stderr == ""
     data = json.loads(result.stdout)
     assert data["groups_col"] == ["city", "owner"] and len(data["groups"]) == 6
     assert "city = [red]west / owner = True" in data["groups"]
-    assert [line["n_components"] for line in data["by_dimension"]] == [1, 2, 4]
+    assert [line["n_components"] for line in data["by_dimension"]] == [1, 2, 3, 4]
 
 
 def test_names_of_groups_are_text_and_numbers_say_of_what(file):
@@ -190,7 +190,7 @@ def test_numbers_and_dates_are_cut_into_bands(file):
         ("name", ["name is one of 60 other values", "somebody"]),
         ("code", ["code = 1", "code = 2", "code = 3"]),
     ):  # fmt: skip
-        result = call(file, "--groups-col", column, "--json", "--quiet", "--across", "none")
+        result = call(file, "--groups-col", column, "--json", "--quiet")
         data = json.loads(result.stdout)
         assert data["groups"] == groups and sum(data["sizes"]) == 120
         assert ("'name' has 61 values" in result.stderr) == (column == "name")
@@ -270,11 +270,6 @@ def test_files_that_are_no_tables_get_one_sentence(kind, tmp_path):
         (["--groups-col", "sex", "--components", "many"], "--components cannot be 'many': give"),
         (["--groups-col", "sex", "--components", "99"], "--components 99 is out of range"),
         (["--groups-col", "sex", "--components", "1.5"], "or a number of components (9)"),
-        (["--groups-col", "sex", "--across", "3-1"], "--across cannot be '3-1': give a list"),
-        (["--groups-col", "sex", "--across", "1-1000000000"], "give a list of numbers"),
-        (["--groups-col", "sex", "--across", "²"], "give a list of numbers"),
-        (["--groups-col", "sex", "--across", "a"], "--across cannot be 'a': give a list"),
-        (["--groups-col", "sex", "--across", "50"], "give ints from 1 to"),
         (["--groups-col", "sex", "--drop", "nobody"], "--drop names the column 'nobody'"),
         ([], "Missing option '--groups-col'"),
     ],
@@ -326,7 +321,7 @@ def test_the_papers_tables_run_through_the_command():
     path = paper_data.FOLDER / paper_data.SOURCES["students"].file
     result = call(
         path, "--groups-col", "Daytime/evening attendance", "--components", 9, "--drop", "Target",
-        "--json", "--quiet", "--across", "none",
+        "--json", "--quiet",
     )  # fmt: skip
     data = json.loads(result.stdout)
     assert data["sizes"] == [483, 3941] and data["gap"] < 1e-9

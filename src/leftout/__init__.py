@@ -41,7 +41,6 @@ _MODULES = {
     "datasets": "datasets",
     "explain": "explain",
     "losses": "linalg.losses",
-    "plots": "plots",
     "solvers": "solvers",
     "stability": "evidence.stability",
 }
@@ -51,7 +50,6 @@ __all__ = sorted(["__version__", *_HOME, *_MODULES])
 if TYPE_CHECKING:  # what editors and type checkers know
     from leftout import datasets as datasets
     from leftout import explain as explain
-    from leftout import plots as plots
     from leftout import solvers as solvers
     from leftout.auditing.group_result import Finding as Finding
     from leftout.auditing.result import Audit as Audit
