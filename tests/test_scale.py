@@ -313,11 +313,11 @@ def test_a_killed_driver_goes_on_where_it_was(folder, local, counting, tmp_path,
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     died = run(folder, "resume", 6, OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="2")
     assert died.returncode == -signal.SIGKILL
-    done = sorted(path.name for path in tmp_path.rglob("*.npz"))
-    assert done == [f"000{number}.npz" for number in range(1, 6)]
+    done = sorted(path.name for path in tmp_path.rglob("*.pickle"))
+    assert done == [f"000{number}.pickle" for number in range(1, 6)]
     again = Meddling(0, None)
     found = leftout.audit(str(folder), engine=again, resume=True, **ASKED)
-    assert said(found) == said(local) and not list(tmp_path.rglob("*.npz"))
+    assert said(found) == said(local) and not list(tmp_path.rglob("*.pickle"))
     assert again.folds == counting.of_audit - 5
 
 

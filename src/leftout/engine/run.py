@@ -213,14 +213,14 @@ def run(
         stages.end()
         return found
     _check_in_parts(asked)
-    from leftout.engine.state import Passes, PassState
+    from leftout.engine.state import Passes, state_folder
     from leftout.engine.work import ChunkedAudit
 
     asked = replace(asked, command=call(settings, parts.name))
     with ExitStack() as own, collected_warnings() as notes, one_thread():
         chosen = (running or own).enter_context(parts.engine(engine, scheduler, memory))
-        state = PassState.of(parts.files, settings.to_dict()) if resume else None
-        passes = Passes(chosen, state, stages)
+        kept = state_folder(parts.files, settings.to_dict()) if resume else None
+        passes = Passes(chosen, kept, stages)
         stages.begin(READ)
         work = ChunkedAudit.over(parts, asked, passes, n_jobs, stages)
         found = work.audit(notes, first, partial)

@@ -246,7 +246,7 @@ class ChunkedAudit(AuditPipeline):
             sample=[] if everything else list(OF_SAMPLE),
             examined=sampled,
             parts=functools.partial(scored, self.passes.engine, self.plan, self.parts, found),
-            end=lambda: None if self.passes.state is None else self.passes.state.end(),
+            end=self.passes.end,
         )
 
 
