@@ -13,7 +13,7 @@ from sklearn.base import clone
 from leftout.checks import generator
 from leftout.evidence.assess import NO_EVIDENCE
 from leftout.evidence.n_groups import HowMany, evidence_size, how_many
-from leftout.evidence.stability import Stability
+from leftout.evidence.stability import Stability, agreement
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem
 from leftout.groups.sizes import check_size, default_smallest, group_sizes, worst_tenth
@@ -237,11 +237,13 @@ def best_seen(
 
 
 def papers(
-    search: MaxDisparityPartition, X: pd.DataFrame, stability: Stability | None
-) -> MaxDisparityPartition:
-    """The best of the paper's runs."""
+    search: MaxDisparityPartition, X: pd.DataFrame, n_restarts: int, report: Report
+) -> tuple[MaxDisparityPartition, Stability | None]:
+    """The best of the paper's runs, and how far they agree, where there are several."""
     search = clone(search)
-    if stability is None:
-        return search.fit(X)
-    rngs = generator(search.random_state).spawn(len(stability.labels))
-    return search.set_params(random_state=rngs[int(np.argmax(stability.disparities))]).fit(X)
+    if n_restarts < 2:
+        return search.fit(X), None
+    stability = agreement(clone(search), X, n_restarts=n_restarts, progress=report)
+    rngs = generator(search.random_state).spawn(n_restarts)
+    best = rngs[int(np.argmax(stability.disparities))]
+    return search.set_params(random_state=best).fit(X), stability

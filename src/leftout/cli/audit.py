@@ -136,8 +136,7 @@ def _run(
                 Settings(**asked | more),
                 n_jobs=given["n_jobs"],
                 progress=report,
-                first=_announced(quiet or events is not None),
-                partial=None if events is None else events.answer,
+                listener=_announced(quiet) if events is None else events.answer,
                 running=running,
                 **where,
             )
@@ -171,8 +170,12 @@ def _written(found: Audit) -> tuple[dict[str, str | bytes], Any]:
 
 def _announced(quiet: bool) -> Callable[[Audit], None] | None:
     """Tell whoever waits the first answer, while evidence is gathered."""
+    told: list[Audit] = []
 
     def announce(found: Audit) -> None:
+        if told:
+            return
+        told.append(found)
         click.echo(f"{found.answer.fact} {found.answer.who}", err=True)
         click.echo("Now: subgroups, costs, why, and whether it replicates.\n", err=True)
 

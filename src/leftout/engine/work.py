@@ -57,8 +57,8 @@ ALL_ROWS = (
 OF_SAMPLE = (
     "groups.explanation.rules", "groups.explanation.typical",
     "groups.explanation.what_if", "groups.explanation.alignment",
-    "table.leaks", "table.copies", "table.proxies", "table.distinct_rows", "table.other_reading",
-    "table.blanks", "groups.trust", "groups.stability", "groups.prediction",
+    "table.leaks", "table.copies", "table.proxies", "table.distinct_rows", "table.blanks",
+    "groups.trust", "groups.stability", "groups.prediction",
     "named", "known", "harm",
 )  # fmt: skip
 
