@@ -31,8 +31,6 @@ _THOROUGH_STARTS, _CHEAP = 600, 8_192
 FIXED = 0
 # A disparity that is larger by less than this share is as large.
 _BETTER = 1e-6
-# Shares of the variance closer than this, as a share of the first, tie.
-_TIED_SHARES = 1e-9
 # Surrogate tables that count groups, if as many were asked for.
 _COUNTING = 39
 _NO_GROUPS = (
@@ -75,26 +73,6 @@ def search_for(
     search.set_params(group_size=None if settings.group_size == EVIDENCE else settings.group_size)
     search._check_names()
     return search
-
-
-def components(search_problem: SearchProblem, asked: int | float) -> int:
-    """The number of components, settled once on all rows: not between two that tie.
-
-    A share of the variance leaves a choice: the next number that parts them.
-    """
-    d, shares = search_problem.problem.d, search_problem.explained
-    if not isinstance(asked, float):
-        return d
-    apart = np.flatnonzero(shares[:-1] - shares[1:] > _TIED_SHARES * shares[0]) + 1
-    apart = apart[apart < np.sum(shares > _TIED_SHARES * shares[0])]  # something must be left out
-    if not len(apart) or d in apart:
-        return d
-    other = int(apart[apart > d][0] if (apart > d).any() else apart[-1])
-    warn(
-        f"Components {d} and {d + 1} have equal variance, so which of them counts would be "
-        f"arbitrary; {other} components are used."
-    )
-    return other
 
 
 def evidence_rows(n_features: int) -> int:

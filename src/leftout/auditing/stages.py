@@ -116,12 +116,7 @@ class AuditPipeline:
                 group_sizes(search.min_group_size, size, *intake.X.shape, n_groups=count)
             search.set_params(n_groups=1, group_size=None)
         problem = search._build_problem(intake.X).resized(size=None)
-        d = problem.problem.d
-        if representation is None:
-            d = group_selection.components(problem, settings.n_components)
-        if d != problem.problem.d:
-            problem = search.set_params(n_components=d)._build_problem(intake.X).resized(size=None)
-        search.set_params(n_components=d, group_size=None)
+        search.set_params(n_components=problem.problem.d, group_size=None)
         X = pd.DataFrame(intake.X, columns=intake.feature_names)
         rows, part = np.arange(len(X)), X
         few = group_selection.evidence_rows(X.shape[1])

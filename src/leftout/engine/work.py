@@ -93,11 +93,7 @@ class ChunkedAudit(AuditPipeline):
         smallest, _ = group_sizes(search.min_group_size, None, m, n)
         shared = check_components(rule, everyone, asked.n_components)
         problem = _problem(rule, shared, everyone, smallest)
-        d = group_selection.components(problem, asked.n_components)
-        if d != len(shared.components):
-            shared = check_components(rule, everyone, d)
-            problem = _problem(rule, shared, everyone, smallest)
-        search.set_params(n_components=d, group_size=None)
+        search.set_params(n_components=problem.problem.d, group_size=None)
         X = pd.DataFrame(intake.X, columns=intake.feature_names)
         rows = group_selection.few_of(np.arange(len(X)), n)
         part = X if len(rows) == len(X) else X.iloc[rows].reset_index(drop=True)
