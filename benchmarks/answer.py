@@ -312,7 +312,7 @@ def demo_time():
             datasets.load_demo(),
             settings,
             n_jobs=1,
-            first=lambda _: firsts.append(time.process_time()),
+            listener=lambda _: firsts.append(time.process_time()),
         )
         found.html(), found.json(), found.csv()
         seconds = time.process_time() - begin

@@ -15,7 +15,7 @@ import pandas as pd
 from leftout import FairPCA, MaxDisparityPartition
 from leftout.auditing.findings import with_findings
 from leftout.auditing.group_result import GroupResult
-from leftout.auditing.readings import OneReading, Readings
+from leftout.auditing.readings import AS_CATEGORIES, OneReading, Readings
 from leftout.auditing.result import Audit
 from leftout.data.conditions import Condition
 from leftout.data.encoding import MissingIndicator
@@ -547,13 +547,16 @@ def repeats(copied=True):
     )
 
 
-def readings():
-    """1,267 rows in the group, of which 513 are left out in all of four readings."""
+def readings(codes=0.37):
+    """1,267 rows in the group, of which 513 are left out in four of five readings."""
     counts = np.zeros(REST + GROUP, dtype=int)
     counts[:GROUP], counts[:513], counts[GROUP : GROUP + 31] = 2, 4, 4
-    choices = [("columns scaled to unit variance", 4, 0.07), ("one component more", 4, 0.43)]
-    lines = [OneReading(*each[:2], 7, each[2]) for each in choices]
-    lines.append(OneReading("one component fewer", 2, 7, 0.61))
+    lines = [
+        OneReading("columns scaled to unit variance", 4, 7, 0.07),
+        OneReading(AS_CATEGORIES, 3, 24, codes),
+        OneReading("one component more", 4, 7, 0.43),
+        OneReading("one component fewer", 2, 7, 0.61),
+    ]
     group = np.arange(REST + GROUP) < GROUP
     return Readings(lines=lines, counts=counts, group=group, of_rows=REST + GROUP)
 
@@ -812,7 +815,6 @@ def audit(**changed):
         "harm": harm(),
         "prediction": compared(),
         "intake": intake(),
-        "other_reading": OneReading("codes as categories", 3, 24, 0.37),
         "readings": readings(),
         "afterwards": afterwards(),
         "repeats": repeats(),
@@ -868,7 +870,6 @@ def bare():
             encoder=encoder(encoding="free", columns_=columns()[:1], missing_indicators_=[],
                             indicator_places_=[]),
         ),
-        other_reading=None,
         readings=None,
         afterwards=None,
         repeats=repeats(False),

@@ -183,7 +183,7 @@ def audit(swapped=False):
     ]  # fmt: skip
     whole = replace(
         known.audit(harm=paid, afterwards=known.afterwards(n_groups=2)),
-        partition=found, left_out_groups=groups, mitigation=mitigation(), other_reading=None,
+        partition=found, left_out_groups=groups, mitigation=mitigation(),
         scores=np.column_stack([np.linspace(-1.0, 1.0, SIZES.sum()), np.zeros(SIZES.sum())]),
         counted=counted(), chosen="given",
     )  # fmt: skip

@@ -12,6 +12,7 @@ from scipy import stats
 import naive
 from leftout import MaxDisparityPartition, datasets, explain
 from leftout.data.columns import column_of
+from leftout.data.roles import levels_of
 from leftout.explain.alignment import align, holm, typical_values
 from leftout.groups.outcome import compare_outcome, without_outcome
 from test_binning import raw_tables
@@ -297,7 +298,8 @@ def test_rows_without_an_outcome_are_compared_too(kind):
         "mean": np.where(gone, rng.choice([np.nan, np.inf], 700), rng.standard_normal(700)),
     }[kind]
     column = column_of(values, "y")
-    found = without_outcome(column, group)
+    levels = levels_of(column)
+    found = without_outcome(column, group, levels)
     hits = [gone[side].sum() for side in (group, ~group)]
     a, b = naive.wilson(hits[0], 120), naive.wilson(hits[1], 580)
     assert hits[0] / 120 != hits[1] / 580
@@ -307,7 +309,7 @@ def test_rows_without_an_outcome_are_compared_too(kind):
     first = compare_outcome(values, group)[0]
     assert found.missing == first.missing == gone.sum() and found.notable
     assert str(found).startswith(f"y is missing: {100 * a[0]:.1f}% of the group, ")
-    assert without_outcome(column_of(values[~gone], "y"), group[~gone]) is None
+    assert without_outcome(column_of(values[~gone], "y"), group[~gone], levels) is None
 
 
 def test_differences_of_outcomes_are_standardised():

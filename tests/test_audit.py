@@ -362,12 +362,13 @@ def test_sensitive_columns_without_groups_end_nothing(table):
     assert "too small" in few.html() and few.known.measured == []
 
 
-def test_the_papers_preset_looks_for_no_names(table):
+def test_the_papers_preset_is_the_first_answer(table):
     paper = audit(table, target="paid", sensitive=["sex"], preset="paper", n_restarts=0)
     valid(json.loads(paper.json()))
-    assert len(paper.explanation.what_if) == 5
-    assert paper.named is None and 'id="names"' not in paper.html()
-    assert [group.text for group in paper.known.groups] == ["sex = f", "sex = m"]
+    assert paper.settings.quick and paper.named is paper.known is paper.harm is None
+    assert 'id="names"' not in paper.html()
+    detail = {finding.code: finding.detail for finding in paper.findings}["N001"]
+    assert detail == "The paper's preset does not look at this. Audit without it."
 
 
 def test_the_groups_are_one_line_a_row(found, table):
@@ -459,7 +460,7 @@ def test_a_better_group_that_another_start_finds_is_taken(monkeypatch, found, ta
 
     monkeypatch.setattr(group_selection, "find_groups", missed)
     answers = []
-    again = run(table, Settings(target="paid", **ASKED), partial=answers.append)
+    again = run(table, Settings(target="paid", **ASKED), listener=answers.append)
     assert answers[0].partition.disparity_ < again.partition.disparity_
     assert again.partition.disparity_ == pytest.approx(found.stability.disparities.max(), rel=1e-9)
     assert again.partition.stopped_ == "another start"
@@ -616,12 +617,10 @@ def test_rows_are_counted_in_the_table_even_in_a_sample(table):
         audit(table, sample=0)
 
 
-def test_the_papers_preset(monkeypatch):
+def test_the_papers_preset():
     reason = paper_data.missing()
     if reason:
         pytest.skip(reason)
-    # searching again takes a second for each; with all of them on a small table: above
-    monkeypatch.setattr("leftout.auditing.stages._WHAT_IF", 1)
     source = paper_data.SOURCES["students"]
     found = audit(
         paper_data.FOLDER / source.file, target="Target", positive="Graduate",
@@ -681,22 +680,18 @@ def test_odd_tables_are_audited(table):
     assert found.intake.positive == "b" and any("takes 3 values" in note for note in found.notes)
 
 
-def test_ties_are_stepped_over():
+def test_components_of_equal_variance_are_said():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"t": [f"v{i % 10}" for i in range(300)], "a": rng.random(300)})
     found = audit(table, group_size=30, n_surrogates=0, n_restarts=0)
     valid(found.to_dict())
-    assert any("have equal variance" in note for note in found.notes)
+    assert any("not unique" in note for note in found.notes)
     losses = leftout.group_losses(
         found.intake.X, found.partition.labels_, found.partition.n_components_
     )
     np.testing.assert_allclose(found.partition.losses_, losses, rtol=1e-9)
-    asked = audit(
-        table, n_components=3, group_size=30, n_surrogates=0, n_restarts=0
-    )  # as asked, and said
-    assert any("not unique" in note for note in asked.notes)
-    parts = asked.explanation.disparity_by_feature.sum()
-    assert parts == pytest.approx(asked.partition.disparity_)
+    parts = found.explanation.disparity_by_feature.sum()
+    assert parts == pytest.approx(found.partition.disparity_)
 
 
 def test_a_target_that_is_given_apart_is_kept_apart(table):

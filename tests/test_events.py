@@ -25,7 +25,7 @@ def file(tmp_path):
 def test_each_part_is_told_when_it_is_there():
     told = []
     settings = Settings(target="paid", **FEW)
-    whole = run(planted_table(), settings, partial=told.append)
+    whole = run(planted_table(), settings, listener=told.append)
     have = [(found.named, found.harm, found.trust) for found in told]
     assert [[part is not None for part in parts] for parts in have] == [
         [False, False, False], [True, False, False], [True, True, False], [True, True, True],

@@ -18,7 +18,7 @@ from golden import page_of
 from leftout.auditing.answer import headline
 from leftout.auditing.findings import with_findings
 from leftout.auditing.group_result import Answer
-from leftout.auditing.readings import Blanks, OneReading
+from leftout.auditing.readings import Blanks
 from leftout.cli import terminal
 from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.verdict import doubts
@@ -140,7 +140,7 @@ def encoded(**changed):
 
 
 def read_otherwise(overlap):
-    return {"other_reading": OneReading("codes as categories", 3, 24, overlap)}
+    return {"readings": known.readings(codes=overlap)}
 
 
 def flagged(share):
@@ -310,7 +310,7 @@ CASES = [
     ("M002", NOT_RUN, "not looked at", {"afterwards": None}),
     ("T001", YES, "less than half is shared", read_otherwise(0.4999)),
     ("T001", NO, "half is shared", read_otherwise(0.5)),
-    ("T001", NOT_RUN, "not searched", {"other_reading": None}),
+    ("T001", NOT_RUN, "not searched", {"readings": None}),
     ("T001", NOT_APPLICABLE, "no codes", encoded(columns_=known.columns()[2:])),
     ("T002", YES, "one leak", {}),
     ("T002", NO, "no leak", taken(leaks=[])),
@@ -519,14 +519,16 @@ def test_what_changes_how_to_read_it_is_said_with_it():
 
     few = taken(proxies=[], suspects=[])  # nothing else is found
     assert mind() == ["A002"]  # the most serious
-    assert mind(**read_otherwise(0.5) | few) == ["T002"]
-    assert mind(**taken(leaks=[], proxies=[], suspects=[])) == ["T001"]
-    assert mind(**read_otherwise(0.5) | taken(leaks=[], proxies=[], suspects=[])) == []
+    assert mind(**few) == ["T002"]
+    alike = replace(known.readings(), counts=np.full(known.REST + known.GROUP, 5))
+    nothing = taken(leaks=[], proxies=[], suspects=[])
+    assert mind(readings=alike, **nothing) == ["T001"]
+    assert mind(**nothing) == []
     apart, scattered = known.stability(agree=0.3), known.membership(sure=74)
     assert mind(stability=apart) == ["A002"]
     assert mind(stability=apart, harm=None) == ["A002", "S001"]  # where there is room
     unsure = {"trust": known.trust(membership=scattered)}
-    assert mind(**unsure | few | read_otherwise(0.5), harm=None) == ["T002", "B001"]
+    assert mind(**unsure | few, harm=None) == ["T002", "B001"]
     said = known.audit(stability=apart, readings=None, harm=None).answer.mind[1]
     assert said == "Searches from other starts find other groups."
     assert mind(readings=known.readings(), harm=None) == ["A002", "R001"]

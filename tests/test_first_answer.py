@@ -66,12 +66,13 @@ def test_the_first_answer_is_told_once_and_is_that_of_the_end(table):
     seen = []
     stages = []
 
-    def first(found):
+    def listener(found):
         seen.append((found, list(stages)))
 
     settings = Settings(target="paid", sensitive=["sex"], **FEW)
-    whole = run(table, settings, first=first, progress=lambda what, *_: stages.append(what))
-    ((early, before),) = seen
+    whole = run(table, settings, listener=listener, progress=lambda what, *_: stages.append(what))
+    early, before = seen[0]
+    assert len(seen) == 4
     assert not any("which subgroups are left out" in what for what in before)
     assert any("which subgroups are left out" in what for what in stages)
     np.testing.assert_array_equal(early.partition.labels_, whole.partition.labels_)
@@ -86,7 +87,7 @@ def test_the_first_answer_is_told_once_and_is_that_of_the_end(table):
     assert a == b
     # what is quick has no second answer
     never = []
-    run(table, Settings(quick=True, n_components=3), first=never.append)
+    run(table, Settings(quick=True, n_components=3), listener=never.append)
     assert never == []
 
 
@@ -205,6 +206,9 @@ def test_quick_and_full_on_the_command_line(tmp_path, table):
 def test_whoever_waits_is_told_the_first_answer(capsys):
     assert _announced(quiet=True) is None
     found = known.bare()
-    _announced(quiet=False)(found)
+    announce = _announced(quiet=False)
+    for _ in range(2):  # once
+        announce(found)
     said = capsys.readouterr()
     assert said.out == "" and said.err.startswith(f"{found.answer.fact} {found.answer.who}\n")
+    assert said.err.count(found.answer.fact) == 1

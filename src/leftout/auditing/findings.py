@@ -386,7 +386,7 @@ def _some(columns: list[str]) -> str:
 
 @_question("T001", "The group changes if numbers that look like codes are categories")
 def _codes(audit: Audit) -> Answered:
-    intake, other = audit.intake, audit.other_reading
+    intake = audit.intake
     if intake.features is not None:
         return NOT_APPLICABLE, _FEATURES_GIVEN
     if not intake.codes:
@@ -395,8 +395,9 @@ def _codes(audit: Audit) -> Answered:
     numbers = (
         f"Read as numbers, though they look like codes: {leading(list(map(as_name, columns)))}."
     )
+    other = None if audit.readings is None else audit.readings.as_categories
     if other is None:
-        return None, f"{numbers} Not tried as categories."
+        return None, f"{numbers} {audit.skipped or 'Not tried as categories.'}"
     asked = parameter_label("categorical", [intake.called(column) for column in columns])
     detail = (
         f"{numbers} With categories instead ({counted(other.features, 'feature')}) a group of the "

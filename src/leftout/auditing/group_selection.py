@@ -13,7 +13,7 @@ from sklearn.base import clone
 from leftout.checks import generator
 from leftout.evidence.assess import NO_EVIDENCE
 from leftout.evidence.n_groups import HowMany, evidence_size, how_many
-from leftout.evidence.stability import Stability
+from leftout.evidence.stability import Stability, agreement
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem
 from leftout.groups.sizes import check_size, default_smallest, group_sizes, worst_tenth
@@ -31,8 +31,6 @@ _THOROUGH_STARTS, _CHEAP = 600, 8_192
 FIXED = 0
 # A disparity that is larger by less than this share is as large.
 _BETTER = 1e-6
-# Shares of the variance closer than this, as a share of the first, tie.
-_TIED_SHARES = 1e-9
 # Surrogate tables that count groups, if as many were asked for.
 _COUNTING = 39
 _NO_GROUPS = (
@@ -75,26 +73,6 @@ def search_for(
     search.set_params(group_size=None if settings.group_size == EVIDENCE else settings.group_size)
     search._check_names()
     return search
-
-
-def components(search_problem: SearchProblem, asked: int | float) -> int:
-    """The number of components, settled once on all rows: not between two that tie.
-
-    A share of the variance leaves a choice: the next number that parts them.
-    """
-    d, shares = search_problem.problem.d, search_problem.explained
-    if not isinstance(asked, float):
-        return d
-    apart = np.flatnonzero(shares[:-1] - shares[1:] > _TIED_SHARES * shares[0]) + 1
-    apart = apart[apart < np.sum(shares > _TIED_SHARES * shares[0])]  # something must be left out
-    if not len(apart) or d in apart:
-        return d
-    other = int(apart[apart > d][0] if (apart > d).any() else apart[-1])
-    warn(
-        f"Components {d} and {d + 1} have equal variance, so which of them counts would be "
-        f"arbitrary; {other} components are used."
-    )
-    return other
 
 
 def evidence_rows(n_features: int) -> int:
@@ -237,11 +215,13 @@ def best_seen(
 
 
 def papers(
-    search: MaxDisparityPartition, X: pd.DataFrame, stability: Stability | None
-) -> MaxDisparityPartition:
-    """The best of the paper's runs."""
+    search: MaxDisparityPartition, X: pd.DataFrame, n_restarts: int, report: Report
+) -> tuple[MaxDisparityPartition, Stability | None]:
+    """The best of the paper's runs, and how far they agree, where there are several."""
     search = clone(search)
-    if stability is None:
-        return search.fit(X)
-    rngs = generator(search.random_state).spawn(len(stability.labels))
-    return search.set_params(random_state=rngs[int(np.argmax(stability.disparities))]).fit(X)
+    if n_restarts < 2:
+        return search.fit(X), None
+    stability = agreement(clone(search), X, n_restarts=n_restarts, progress=report)
+    rngs = generator(search.random_state).spawn(n_restarts)
+    best = rngs[int(np.argmax(stability.disparities))]
+    return search.set_params(random_state=best).fit(X), stability

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 
 from leftout.auditing.given import Audited
-from leftout.auditing.readings import Blanks, OneReading
+from leftout.auditing.readings import Blanks
 from leftout.data.profiling.relations import Relation
 from leftout.data.profiling.sentinels import Suspect
 from leftout.files import Serializable
@@ -44,10 +44,6 @@ class TableRecord(Serializable):
     copies: Annotated[list[Relation], "Columns left out because they repeat another."]
     proxies: Annotated[list[Relation], "Searched columns that alone tell a sensitive one."]
     suspects: Annotated[list[Suspect], "Values that may stand for something else."]
-    other_reading: Annotated[
-        OneReading | None,
-        "The same search with suspected codes as categories; null if there are none.",
-    ]
     blanks: Annotated[
         Blanks | None,
         "How far missing cells alone tell the group; null if no searched column has any.",
@@ -68,7 +64,6 @@ class TableRecord(Serializable):
             target=None if intake.target is None else intake.target.name,
             distinct_rows=audit.repeats.n_distinct,
             missing_indicator_share=intake.indicator_share,
-            other_reading=audit.other_reading,
             blanks=audit.blanks,
         )
 

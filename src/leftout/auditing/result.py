@@ -19,7 +19,7 @@ from leftout import __version__
 from leftout.auditing.answer import answer_of
 from leftout.auditing.given import Audited, audited
 from leftout.auditing.group_result import Answer, Finding, GroupResult, check_finding
-from leftout.auditing.readings import Blanks, OneReading, Readings
+from leftout.auditing.readings import Blanks, Readings
 from leftout.auditing.record import Chunks, PartitionRecord, PcaRecord, TableRecord
 from leftout.data.preparation import PreparedTable
 from leftout.data.profiling.column_types import ColumnFacts
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-SCHEMA_VERSION = "4.0"
+SCHEMA_VERSION = "5.0"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -83,8 +83,6 @@ class Audit(Serializable):
     intake : PreparedTable
         The table: its columns, the numbers made of them, and the encoder that made them; of a table
         in chunks, of a sample of its rows.
-    other_reading : OneReading or None
-        The same search with columns that look like codes as categories; None if none do.
     readings : Readings or None
         Who is left out under other readings of the table; None where these were not tried.
     blanks : Blanks or None
@@ -130,7 +128,6 @@ class Audit(Serializable):
     no_afterwards: str = ""
     skipped: str = ""
     findings: list[Finding] = field(default_factory=list)
-    other_reading: OneReading | None = None
     readings: Readings | None = None
     blanks: Blanks | None = None
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))

@@ -27,7 +27,7 @@ from leftout.auditing.measuring import (
     measure_harm,
     named_and_known,
 )
-from leftout.auditing.readings import find_blanks, read_in_other_ways, read_otherwise
+from leftout.auditing.readings import find_blanks, read_in_other_ways
 from leftout.auditing.result import Audit
 from leftout.checks import generator
 from leftout.data.binning import most_informative
@@ -38,7 +38,7 @@ from leftout.errors import InputError
 from leftout.evidence.assess import N_SPLITS, assess
 from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.refit import SearchTask
-from leftout.evidence.stability import Stability, agreement, restarts
+from leftout.evidence.stability import Stability, restarts
 from leftout.explain import Explanation
 from leftout.explain.attribution import search_without
 from leftout.explain.explanation import RULE_COLUMNS
@@ -46,7 +46,6 @@ from leftout.explain.rules import rule_frequency
 from leftout.fair.assessment import afterwards
 from leftout.fair.mitigation import Mitigation, mitigate
 from leftout.groups.fitted import one_vs_rest
-from leftout.groups.known import KnownGroups
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.problem_setup import SMALL, SearchProblem
 from leftout.groups.sizes import group_sizes
@@ -71,8 +70,7 @@ NOT_IN_QUICK = "Not looked at in a quick audit. Audit again without it."
 NOT_YET = "Not looked at yet."
 PAPER = "The paper's preset does not look at this. Audit without it."
 
-
-Listener = Callable[[Audit], None] | None
+Listener = Callable[[Audit], None]
 
 
 @dataclass(eq=False)
@@ -118,12 +116,7 @@ class AuditPipeline:
                 group_sizes(search.min_group_size, size, *intake.X.shape, n_groups=count)
             search.set_params(n_groups=1, group_size=None)
         problem = search._build_problem(intake.X).resized(size=None)
-        d = problem.problem.d
-        if representation is None:
-            d = group_selection.components(problem, settings.n_components)
-        if d != problem.problem.d:
-            problem = search.set_params(n_components=d)._build_problem(intake.X).resized(size=None)
-        search.set_params(n_components=d, group_size=None)
+        search.set_params(n_components=problem.problem.d, group_size=None)
         X = pd.DataFrame(intake.X, columns=intake.feature_names)
         rows, part = np.arange(len(X)), X
         few = group_selection.evidence_rows(X.shape[1])
@@ -138,16 +131,12 @@ class AuditPipeline:
             )
         return cls(intake, search, problem, settings, X, rows, part, stages, given=given)
 
-    def audit(self, notes: list[str], first: Listener = None, partial: Listener = None) -> Audit:
+    def audit(self, notes: list[str], listener: Listener | None = None) -> Audit:
         """All stages; ``notes`` are what was and will be said on the way."""
         asked, report, stability = self.settings, self.stages.begin(FIND), None
         if asked.preset == "paper":
             plan = GroupPlan(None, "free")
-            if asked.n_restarts >= 2:
-                stability = agreement(
-                    clone(self.search), self.X, n_restarts=asked.n_restarts, progress=report
-                )
-            found = group_selection.papers(self.search, self.X, stability)
+            found, stability = group_selection.papers(self.search, self.X, asked.n_restarts, report)
         else:
             d = self.search_problem.problem.d
             plan = group_selection.plan_groups(
@@ -156,7 +145,7 @@ class AuditPipeline:
             found = self.find(plan)
         with one_thread(plan.n_groups == 1 and self.wide and self.X.size <= SMALL):
             start = self.started(found, plan, notes, stability)
-        return self.answered(start, plan, first, partial)
+        return self.answered(start, plan, listener)
 
     @property
     def n_rows(self) -> int:
@@ -177,10 +166,6 @@ class AuditPipeline:
         stability: Stability | None = None,
     ) -> Audit:
         """Who the groups of a plan are, and what Fair PCA does about it; no finding yet."""
-        other = blanks = None
-        if self.settings.preset is None and self.given is None:
-            blanks = find_blanks(found, self.intake)
-            other = read_otherwise(found, self.intake, self.settings.n_components)
         report, alone = self.stages.begin(EXPLAIN), found.n_groups_ == 1
         groups = [
             GroupResult(
@@ -197,8 +182,7 @@ class AuditPipeline:
             chosen=plan.chosen,
             mitigation=self.mitigated(found, self.stages.begin(MITIGATE)),
             intake=self.intake,
-            other_reading=other,
-            blanks=blanks,
+            blanks=find_blanks(found, self.intake) if self.given is None else None,
             repeats=find_repeats(self.intake.X),
             trust_rows=self.rows,
             smallest=self.search_problem.problem.min_size,
@@ -208,16 +192,14 @@ class AuditPipeline:
             notes=notes,
         )
 
-    def answered(
-        self, start: Audit, plan: GroupPlan, first: Listener = None, partial: Listener = None
-    ) -> Audit:
+    def answered(self, start: Audit, plan: GroupPlan, listener: Listener | None = None) -> Audit:
         """The first answer or, where that is not all that was asked for, the whole."""
-        answer = with_findings(start, self._skipped or NOT_IN_QUICK)
+        why = NOT_IN_QUICK if self.settings.preset is None else PAPER
+        answer = with_findings(start, why)
         if self.settings.quick:
             return answer
-        for tell in (first, partial):
-            if tell is not None:
-                tell(answer)
+        if listener is not None:
+            listener(answer)
         now = self._from_other_starts(start, plan)
         later: list[tuple[Callable[[Audit], Audit], bool]] = [  # which are told of at once
             (self._subgroups, True),
@@ -229,15 +211,9 @@ class AuditPipeline:
         ]
         for stage, at_once in later:
             now = stage(now)
-            if at_once and partial is not None:
-                partial(with_findings(now, NOT_YET))
-        return with_findings(now, self._skipped)
-
-    @property
-    def _skipped(self) -> str:
-        """Why no evidence is gathered, if it is not."""
-        paper, quick = self.settings.preset == "paper", self.settings.quick
-        return PAPER if paper else NOT_IN_QUICK if quick else ""
+            if at_once and listener is not None:
+                listener(with_findings(now, NOT_YET))
+        return with_findings(now, "")
 
     @property
     def _whole(self) -> bool:
@@ -261,7 +237,7 @@ class AuditPipeline:
     def _from_other_starts(self, now: Audit, plan: GroupPlan) -> Audit:
         """With searches from other starts, always the same: a better group they find is taken."""
         by_size = now.alone and self._whole and now.chunks is None
-        if self._skipped or not by_size or self._runs < 2:
+        if not by_size or self._runs < 2:
             return now
         found, runs = now.examined, self._runs
         task = SearchTask.of(clone(self.search).set_params(random_state=FIXED), self.part)
@@ -278,22 +254,11 @@ class AuditPipeline:
             now.examined, self.intake, self.settings, few_of(self.rows, self.X.shape[1]),
             self.wide, self.search.n_jobs, self.stages.begin(NAME),
         )  # fmt: skip
-        return replace(now, named=named, known=known and self.counted(known))
-
-    def counted(self, known: KnownGroups) -> KnownGroups:
-        """Known groups with what they lose on all rows."""
-        return known
-
-    @property
-    def _searched_after(self) -> NDArray[np.intp]:
-        """Rows among which the worst off are searched again after a mitigation."""
-        return few_of(np.arange(len(self.X)), self.X.shape[1])
+        return replace(now, named=named, known=known)
 
     def _afterwards(self, now: Audit) -> Audit:
         """With whom mitigation leaves worst off; of many rows, some are looked at."""
-        if self._skipped:
-            return now
-        found, rows = now.examined, self._searched_after
+        found, rows = now.examined, few_of(np.arange(len(self.X)), self.X.shape[1])
         if now.chunks is not None or self.wide:
             large = "is wide" if self.wide else "does not fit into memory"
             why = f"Not looked at where a table {large}: call leftout.afterwards on a part of it."
@@ -331,10 +296,7 @@ class AuditPipeline:
 
     def _evidence(self, now: Audit, plan: GroupPlan) -> Audit:
         """With what explains the loss of each group, whether it replicates, and who belongs."""
-        report = self.stages.begin(TRUST)
-        if self._skipped:
-            return now
-        found = now.examined
+        report, found = self.stages.begin(TRUST), now.examined
         n_jobs, seed = self.search.n_jobs, self.search.random_state
         weighed = assess(
             clone(found).set_params(random_state=seed, n_jobs=n_jobs), self.part,
@@ -357,7 +319,7 @@ class AuditPipeline:
 
     def _explained_further(self, now: Audit) -> Audit:
         """With what other runs and searches without leading columns say of the group."""
-        if self._skipped or not now.alone:
+        if not now.alone:
             return now
         found, told, stability = now.examined, now.explanation, now.stability
         if not self._whole:  # the group that the same search finds in the part
@@ -379,7 +341,7 @@ class AuditPipeline:
 
     def _read_otherwise(self, now: Audit) -> Audit:
         """With who is left out under other readings of the table."""
-        if self.settings.preset is not None or now.chunks is not None:
+        if now.chunks is not None:
             return now
         return replace(now, readings=read_in_other_ways(now.examined, self.intake, self.settings))
 
@@ -401,7 +363,7 @@ class AuditPipeline:
             sensitive=intake.sensitive,
             sources=intake.sources,
             runs=None if stability is None else stability.labels,
-            what_if=_WHAT_IF if self.settings.preset is not None else 0,
+            what_if=0,
             rows=self.settings.rows,
             label=label,
             progress=report,

@@ -117,7 +117,7 @@ def _run(
                 Settings(**asked, command=own_words()),
                 n_jobs=given["n_jobs"],
                 progress=report,
-                first=None if given["quiet"] else _announce,
+                listener=None if given["quiet"] else _announced(),
                 running=running,
                 **where,
             )
@@ -146,7 +146,14 @@ def _written(found: Audit) -> tuple[dict[str, str | bytes], Any]:
     return contents | {"groups.csv": found.csv()}, None
 
 
-def _announce(found: Audit) -> None:
-    """Tell whoever waits the first answer, while evidence is gathered."""
-    click.echo(f"{found.answer.fact} {found.answer.who}", err=True)
-    click.echo("Now: subgroups, costs, why, and whether it replicates.\n", err=True)
+def _announced() -> Callable[[Audit], None]:
+    """Tell whoever waits the first answer, once, while evidence is gathered."""
+    told: list[Audit] = []
+
+    def announce(found: Audit) -> None:
+        if not told:
+            click.echo(f"{found.answer.fact} {found.answer.who}", err=True)
+            click.echo("Now: subgroups, costs, why, and whether it replicates.\n", err=True)
+        told.append(found)
+
+    return announce

@@ -77,8 +77,7 @@ class ChunkedTable:
         else:
             cluster = Dask.at(scheduler)
         try:
-            first = self.chunks[0]
-            cluster.probe(os.path.abspath(first.path), os.path.getsize(first.path))
+            cluster.probe()
             yield cluster
         finally:
             cluster.close()

@@ -23,14 +23,13 @@ from leftout.auditing.stages import AuditPipeline
 from leftout.checks import generator
 from leftout.engine.encoding_plan import ChunkedRows, EncodingPlan, prepare_chunks
 from leftout.engine.engines import Engine, Local
-from leftout.engine.exact_counts import on_all_rows, with_exact_counts
+from leftout.engine.exact_counts import with_exact_counts
 from leftout.engine.state import Passes
 from leftout.engine.tables import ChunkedTable
 from leftout.errors import InputError, parameter_label
 from leftout.evidence.stability import Stability
 from leftout.explain.attribution import split_losses
 from leftout.fair.mitigation import Mitigation, mitigate_summary
-from leftout.groups.known import KnownGroups
 from leftout.groups.partition import GroupRule, MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem, fitted_here
 from leftout.groups.sizes import group_sizes
@@ -53,13 +52,13 @@ _FEWEST = 20
 ALL_ROWS = (
     "table", "columns", "pca", "partition", "groups.left_out", "mitigation",
     "groups.explanation.disparity_by_feature", "groups.explanation.sentence",
-    "groups.explanation.outcome", "known.groups.all_rows",
+    "groups.explanation.outcome",
 )  # fmt: skip
 OF_SAMPLE = (
     "groups.explanation.rules", "groups.explanation.typical",
     "groups.explanation.what_if", "groups.explanation.alignment",
-    "table.leaks", "table.copies", "table.proxies", "table.distinct_rows", "table.other_reading",
-    "table.blanks", "groups.trust", "groups.stability", "groups.prediction",
+    "table.leaks", "table.copies", "table.proxies", "table.distinct_rows", "table.blanks",
+    "groups.trust", "groups.stability", "groups.prediction",
     "named", "known", "harm",
 )  # fmt: skip
 
@@ -94,11 +93,7 @@ class ChunkedAudit(AuditPipeline):
         smallest, _ = group_sizes(search.min_group_size, None, m, n)
         shared = check_components(rule, everyone, asked.n_components)
         problem = _problem(rule, shared, everyone, smallest)
-        d = group_selection.components(problem, asked.n_components)
-        if d != len(shared.components):
-            shared = check_components(rule, everyone, d)
-            problem = _problem(rule, shared, everyone, smallest)
-        search.set_params(n_components=d, group_size=None)
+        search.set_params(n_components=problem.problem.d, group_size=None)
         X = pd.DataFrame(intake.X, columns=intake.feature_names)
         rows = group_selection.few_of(np.arange(len(X)), n)
         part = X if len(rows) == len(X) else X.iloc[rows].reset_index(drop=True)
@@ -164,15 +159,6 @@ class ChunkedAudit(AuditPipeline):
             sides, ["rest", "the left-out group"], self.all_rows.problem.d, names=list(self.X),
             progress=report,
         )  # fmt: skip
-
-    def counted(self, known: KnownGroups) -> KnownGroups:
-        """Known groups with what they lose on all rows."""
-        if len(self.X) == self.n_rows:
-            return known
-        problem = self.all_rows.problem
-        return on_all_rows(
-            known, self.plan, self.parts.chunks, self.passes.fold, problem.pooled, problem.V
-        )
 
     def _searched(self, plan: GroupPlan) -> SearchResult:
         m, n, size, problem = self.n_rows, self.table.n_features, plan.size, self.all_rows.problem
@@ -246,7 +232,7 @@ class ChunkedAudit(AuditPipeline):
             sample=[] if everything else list(OF_SAMPLE),
             examined=sampled,
             parts=functools.partial(scored, self.passes.engine, self.plan, self.parts, found),
-            end=lambda: None if self.passes.state is None else self.passes.state.end(),
+            end=self.passes.end,
         )
 
 

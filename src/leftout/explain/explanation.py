@@ -14,7 +14,7 @@ from leftout.data.binning import most_informative
 from leftout.data.columns import Column, columns_of, names_of
 from leftout.data.frames import column_names
 from leftout.data.matrix import check_rows
-from leftout.data.roles import assign
+from leftout.data.roles import assign, levels_of
 from leftout.errors import InputError
 from leftout.explain.alignment import (
     Alignment,
@@ -327,8 +327,9 @@ def group(
     alignment = align(columns, group, sensitive=raw.hidden)
     by_name = {column.name: column for column in columns}
     order = dict.fromkeys([line.column for line in alignment]) | dict.fromkeys(by_name)
-    outcome = [] if aim is None else outcomes(aim, group, positive)
-    lacking = None if aim is None else without_outcome(aim, group, positive)
+    levels = None if aim is None else levels_of(aim, positive)
+    outcome = [] if aim is None else outcomes(aim, group, levels)
+    lacking = None if aim is None else without_outcome(aim, group, levels)
     steps.tell("outcome", 1)
     leading = list(by_source(parts, raw.sources))[:n_leading]
     return Explanation(

@@ -14,7 +14,7 @@ from leftout.data.binning import BinnedColumn
 from leftout.data.columns import Column, columns_of
 from leftout.data.conditions import Condition, Mask
 from leftout.data.matrix import check_matrix, check_rows
-from leftout.data.roles import assign, level_of, value_of
+from leftout.data.roles import assign, level_of
 from leftout.errors import InputError, parameter_label
 from leftout.files import Serializable
 from leftout.groups.cross_fitting import cross_fitted
@@ -327,7 +327,7 @@ def named_groups(
     check_rows(table, X, len(columns[0]))
     roles = assign(columns, target, drop=drop)
     columns = [column for column in columns if column.name not in roles.aside]
-    aim, counts = roles.target, _counting_value(roles.target, positive)
+    aim, levels = roles.target, _counting_level(roles.target, positive)
     steps = Steps(2, progress)
     steps.tell("names")
     with one_thread():
@@ -351,7 +351,7 @@ def named_groups(
                 share=line.subgroup.size / len(matrix),
                 worth=line.subgroup.quality,
                 new=line.new,
-                outcome=None if aim is None else outcomes(aim, line.mask, counts)[0],
+                outcome=None if aim is None else outcomes(aim, line.mask, levels)[0],
                 **figures,
             )
             for line, figures in zip(lines, measured, strict=True)
@@ -369,7 +369,7 @@ def named_groups(
     )
 
 
-def _counting_value(target: Column | None, positive: Any) -> Any:
+def _counting_level(target: Column | None, positive: Any) -> list[Any] | None:
     """The value of a target that counts: of several the most frequent, if nobody says which."""
     if target is None:
         if positive is not None:
@@ -379,7 +379,7 @@ def _counting_value(target: Column | None, positive: Any) -> Any:
             )
         return None
     level = level_of(target, positive)
-    return None if level is None else value_of(target, level)
+    return None if level is None else [level]
 
 
 def _figures(

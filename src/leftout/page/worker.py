@@ -143,7 +143,7 @@ def audit(table: Source, settings: dict[str, Any]) -> None:
 
     if table.path is None:
         settings["dictionary"] = demo_dictionary()
-    found = run(table, Settings(**settings), n_jobs=-1, progress=progress, partial=_answer)
+    found = run(table, Settings(**settings), n_jobs=-1, progress=progress, listener=_answer)
     progress("writing the report", 1, 1)
     contents = {
         "report.html": found.html(), "audit.json": found.json(), "groups.csv": found.csv(),
