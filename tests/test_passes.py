@@ -318,9 +318,9 @@ def test_starts_are_the_climbs_of_all_lines_together(asked, climbs, monkeypatch)
     """Not of each line: a search of comparison tables would take twelve times as long."""
     done = []
 
-    def line(rows, slope, size, count, rng, own):
+    def line(slope, size, count, rng, own):
         done.append(count)
-        return 0.0, np.stack([rows.V, rows.V])
+        return 0.0, np.stack([slope.V, slope.V]).astype(np.float64)
 
     monkeypatch.setattr(streaming, "line", line)
     X = np.random.default_rng(6).random((150_000, 30))

@@ -38,7 +38,6 @@ class SearchResult:
     sides: Moments | None = None  # moments of rest and group, where it has them
     offset: float | None = None  # between the scores of group and rest, where it has it
     sweeps: np.ndarray | None = None  # labels after each sweep, where a solver keeps them
-    agreed: bool | None = None  # whether its starts ended in the same group, where it looked
 
 
 class Solver(Protocol):

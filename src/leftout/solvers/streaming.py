@@ -167,14 +167,11 @@ class _StreamingSearch:
 
     def starts(self, part: Problem, size: int, lines: int) -> list[Array]:
         """Components where lines of climbs end, each on some of the part's rows."""
-        ends = []
-        guides = [part] if part.loss.compiled else []
-        guides += [] if part.loss.own_is_best else [part.under_excess()]
+        ends, guide = [], part.under_excess()
         for rng in self.means.rng.spawn(lines * self.effort):
-            for guide in guides:
-                rows, few = part_of(guide, size, rng, _ROWS)
-                climbs = self.climbs * max(1, _ROWS // len(rows.X))
-                ends.append(line(rows, lay_out(rows), few, climbs, rng, None)[1])
+            rows, few = part_of(guide, size, rng, _ROWS)
+            climbs = self.climbs * max(1, _ROWS // len(rows.X))
+            ends.append(line(lay_out(rows), few, climbs, rng, None)[1])
         return ends
 
     def in_part(
