@@ -14,7 +14,7 @@ from leftout.linalg.losses import Array
 from leftout.linalg.problem import MARGIN, Problem
 from leftout.linalg.rank_one import exchange, track
 from leftout.running import one_thread
-from leftout.solvers.base import SearchResult, SolverContext, as_history, other_sizes
+from leftout.solvers.base import SearchResult, SolverContext, as_history
 from leftout.solvers.greedy import higher_side, sweep
 from leftout.solvers.local_ascent import ROWS, affordable, lay_out, line, part_of
 from leftout.solvers.streaming import STREAMED_ABOVE, search_passes
@@ -58,7 +58,8 @@ class Alternating:
     It stops at a ``"local optimum"`` when no exchange near the cut helps, or after ``"max_rounds"``
     of them. Tables of more than four million values are searched in samples and a few passes
     (:mod:`leftout.solvers.streaming`), without exchanges: it stops at a ``"local optimum"`` of the
-    two steps above, when a pass brings too little ``"gain"``, or after ``"max_passes"``.
+    two steps above, when a pass brings too little ``"gain"``, or after ``"max_passes"``. A size
+    that is free is the smallest there.
 
     A wide table is searched in its leading axes (:meth:`leftout.linalg.problem.Problem.narrow`):
     climbs are cheap there, and can be more; passes with exact eigenpairs in all axes end it.
@@ -122,9 +123,11 @@ class Alternating:
         return [_result(_widened(problem, end), "max_starts") for end in found]
 
     def _other_sizes(self, problem: Problem, best: Partition, means: SolverContext) -> Partition:
-        """The best of ``best`` and of what other sizes may offer."""
-        source, sizes = best, other_sizes(problem.min_size, problem.n_rows, _FINEST)
-        untried = next(sizes)
+        """The best of all sizes: up from the smallest by doubling, then around the best so far."""
+        source, sizes, last = best, [problem.min_size], problem.n_rows - problem.min_size
+        while sizes[-1] < last:
+            sizes.append(min(2 * sizes[-1], last))
+        tried, untried = set(sizes[:1]), sizes[1:]
         while untried:
             for size in untried:
                 if problem.bound(size) <= best.value:
@@ -136,7 +139,13 @@ class Alternating:
                     found = search(problem, size, self.n_starts, means, source.own, _SHARE)
                     means.tell(f"group of {size}: disparity {number(found.value, digits=6)}")
                     best = max(best, found, key=_value)
-            source, untried = best, sizes.send(best.size)
+            source = best
+            tried.update(untried)
+            below = sorted(size for size in tried if size < best.size)
+            above = sorted(size for size in tried if size > best.size)
+            middles = {(best.size + other) // 2 for other in below[-1:] + above[:1]} - tried
+            apart = _FINEST * best.size
+            untried = sorted(size for size in middles if abs(size - best.size) >= apart)
         return best
 
 
