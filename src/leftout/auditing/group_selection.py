@@ -206,8 +206,7 @@ def best_seen(
     if disparity <= found.disparity_ + _BETTER * abs(found.disparity_):
         return found
     result = SearchResult(
-        labels=runs.labels[best], history=as_history([disparity], [0]), stopped="another start",
-        agreed=False,
+        labels=runs.labels[best], history=as_history([disparity], [0]), stopped="another start"
     )  # fmt: skip
     size = found.left_out_.size
     smallest, _ = group_sizes(None, size, *X.shape)

@@ -263,8 +263,8 @@ class Problem:
         return float(chosen.mean() - self.total_loss(own[0]) / (self.n_rows - size))
 
     def under_excess(self) -> Problem:
-        """The problem under the loss that alternating is made for."""
-        return replace(self, loss=Loss(EXCESS, own_mean=False))
+        """The problem under the loss that climbs are made for."""
+        return self if self.loss.own_is_best else replace(self, loss=Loss(EXCESS, own_mean=False))
 
     def part(self, index: NDArray[np.integer], rate: float) -> Problem:
         """The problem on some of the rows that matter, as if the table had ``rate`` times its rows.
