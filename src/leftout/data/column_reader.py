@@ -7,7 +7,7 @@ turns the cells of a column into what the sample's became, and summaries of bloc
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,9 +25,8 @@ from leftout.data.roles import level_of, numbers_at
 # Rows that a schema is inferred from; of more, always the same ones.
 SCHEMA_ROWS = 50_000
 
-# Raw columns of some rows, by their names in the table; of values that came beside it, by these.
+# Raw columns of some rows, by their names in the table.
 Block = Mapping[str, Column]
-TARGET, PREDICTION = "\0target", "\0prediction"
 
 
 def sampled_places(n_rows: int, size: int | None = None) -> NDArray[np.intp]:
@@ -49,26 +48,16 @@ class ColumnReader:
     like : Column
         What it is, without rows. Categories that it has not come after those it has.
     declared : ColumnDeclarations
-    labels : dict
-        What some of its values are called instead.
     """
 
     raw: str
     like: Column
     declared: ColumnDeclarations
-    labels: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls,
-        raw: str,
-        column: Column,
-        declared: ColumnDeclarations,
-        labels: Mapping[str, str] | None = None,
-    ) -> ColumnReader:
+    def of(cls, raw: str, column: Column, declared: ColumnDeclarations) -> ColumnReader:
         """That reads like a column of a sample."""
-        empty = replace(column, values=column.values[:0], strays=())
-        return cls(raw, empty, declared, labels or {})
+        return cls(raw, replace(column, values=column.values[:0], strays=()), declared)
 
     @cached_property
     def _by_text(self) -> dict[Any, int]:
@@ -92,12 +81,7 @@ class ColumnReader:
             return replace(like, values=numbers, strays=column.strays)
         if column.categories is None:
             column = column.as_categories()
-        if self.labels:
-            column = replace(column, categories=tuple(map(self._label, column.categories or ())))
         return self._recoded(column)
-
-    def _label(self, text: str) -> str:
-        return self.labels.get(text, text)
 
     def _recoded(self, column: Column) -> Column:
         """The column in the categories of the sample, then in those that only it has."""

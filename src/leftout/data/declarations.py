@@ -115,8 +115,3 @@ class ColumnDeclarations:
     def alike(self, raw: Sequence[Column]) -> list[Column]:
         """Raw columns of new rows, with the same values missing and the same labels."""
         return [self.dictionary.apply(self.missing.apply(column)) for column in raw]
-
-    def values(self, raw: Sequence[Column], columns: Sequence[Column], name: str) -> dict[str, str]:
-        """Labels of the values of a column, by what it is called now."""
-        pairs = zip(raw, columns, strict=True)
-        return next((self.dictionary.values(o.name) for o, c in pairs if c.name == name), {})

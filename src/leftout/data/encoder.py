@@ -17,15 +17,7 @@ from sklearn.utils.validation import (
 
 from leftout.checks import check_choice
 from leftout.data.cleaning import clean, unique
-from leftout.data.column_reader import (
-    TARGET,
-    ColumnReader,
-    SummaryPass,
-    readers_of,
-    sampled,
-    sampled_places,
-    target_scale,
-)
+from leftout.data.column_reader import target_scale
 from leftout.data.column_summary import ColumnSummary
 from leftout.data.columns import Column, names_of
 from leftout.data.declarations import ColumnDeclarations
@@ -54,8 +46,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     smallest to their largest value. Two values become 0 and 1, other categories indicators of
     which any two are one apart, values with an order equal steps from 0 to 1. A missing cell takes
     the middle of its column, and a missing indicator says so; indicators that say the same are
-    one. What columns are is decided on at most 50,000 rows; their ranges and counts are those of
-    all. Columns that are empty, the same in every row, names of rows or free text are left out.
+    one. Columns that are empty, the same in every row, names of rows or free text are left out.
 
     Parameters
     ----------
@@ -194,29 +185,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_choice("scaling", self.scaling, SCALINGS)
         raw = self._columns(X, reset=True)
         self.declared_.check(raw)
-        outcome = None
+        target = None
         if self.encoding == "target":
             if y is None:
                 raise InputError(
                     "encoding='target' needs the target's values; pass them as y, or use 'free'."
                 )
-            outcome = beside(raw, y)
-        places = sampled_places(len(raw[0]))
-        if len(places) == len(raw[0]):
-            columns, kinds = self.declared_.columns_and_types(raw)
-            self.learn(columns, kinds, None if outcome is None else clean(outcome))
-            return self.fit_scale(columns)
-        columns, kinds = self.declared_.columns_and_types(
-            [sampled(column, places) for column in raw]
-        )
-        block, target, reader = {column.name: column for column in raw}, None, None
-        if outcome is not None:
-            block[TARGET], target = outcome, clean(sampled(outcome, places))
-            reader = ColumnReader.of(TARGET, target, ColumnDeclarations.of([]))
-        readers = readers_of([c.name for c in raw], columns, kinds, self.declared_)
-        one = SummaryPass(readers, reader, *target_scale(target, self.positive))
-        self.learn(columns, kinds, target, one.over(block))
-        return self.fit_scale(self.declared_.alike(raw))
+            target = clean(beside(raw, y))
+        columns, kinds = self.declared_.columns_and_types(raw)
+        self.learn(columns, kinds, target)
+        return self.fit_scale(columns)
 
     def fit_scale(self, columns: list[Column]) -> Floats:
         """Encode columns, and learn what each feature is shifted by and multiplied with."""

@@ -12,10 +12,10 @@ import pandas as pd
 
 from leftout.checks import check_count, check_floor, check_several, generator, is_int
 from leftout.data.binning import BinnedColumn
-from leftout.data.columns import Column, columns_of
+from leftout.data.columns import Column, columns_of, named
 from leftout.data.conditions import Condition, Mask
 from leftout.data.matrix import check_matrix, check_rows
-from leftout.data.roles import assign, level_of, value_of
+from leftout.data.roles import assign, level_of, value_of, with_values
 from leftout.errors import InputError, parameter_label
 from leftout.files import Serializable
 from leftout.groups.cross_fitting import cross_fitted
@@ -334,9 +334,11 @@ def named_groups(
     _check(depth, top, weight, bins, folds, budget)
     columns = columns_of(table, categorical=categorical, unread=drop)
     check_rows(table, X, len(columns[0]))
+    columns, target = with_values(columns, target, "target")
     roles = assign(columns, target, drop=drop)
+    aim = named(columns, roles.target)
+    counts = _counting_value(aim, positive)
     columns = [column for column in columns if column.name not in roles.aside]
-    aim, counts = roles.target, _counting_value(roles.target, positive)
     steps = Steps(2, progress)
     steps.tell("names")
     with one_thread():
