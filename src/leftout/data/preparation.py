@@ -188,13 +188,13 @@ def prepare_table(
     declared.check(raw)
     n_rows = len(raw[0])
     check_width(len(raw))
-    for what in ("target", "prediction"):
-        raw, name = with_values(raw, getattr(reading, what), what)
-        reading = replace(reading, **{what: name})
+    raw, target = with_values(raw, reading.target, "target")
+    raw, prediction = with_values(raw, reading.prediction, "prediction", target)
+    reading = replace(reading, target=target, prediction=prediction)
     rows = np.arange(n_rows)
     if sample is not None:
-        target = assign(raw, reading.target).target if reading.encoding == "target" else None
-        rows = _sampled(_strata(named(raw, target), n_rows), sample, rng)
+        kept = assign(raw, target).target if reading.encoding == "target" else None
+        rows = _sampled(_strata(named(raw, kept), n_rows), sample, rng)
     check_length(len(rows))
     if len(rows) < n_rows:
         raw = [sampled(column, rows) for column in raw]

@@ -81,16 +81,20 @@ def assign(
     return Roles(outcome, hidden, dropped, guess)
 
 
-def with_values(columns: list[Column], given: Any, what: str) -> tuple[list[Column], Any]:
+def with_values(
+    columns: list[Column], given: Any, what: str, target: Any = None
+) -> tuple[list[Column], Any]:
     """Columns of a table with a target or prediction among them, and its name.
 
     It is ``given`` by its name, or as values beside the table, one for each row: these are a column
-    that has the same, best under the same name, or else one more.
+    that has the same, best under the same name, or else one more; of a prediction, not the target.
     """
     if is_name(given):
         return columns, given
     values = given if isinstance(given, Column) else beside(columns, given, what)
     for column in sorted(columns, key=lambda column: column.name != values.name):
+        if column.name == target:
+            continue
         if column.dates == values.dates and np.array_equal(column.codes(), values.codes()):
             return columns, column.name
     *_, name = unique([*(column.name for column in columns), values.name])
