@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.data.cleaning import read_alike
+from leftout.data.cleaning import read_like
 from leftout.data.column_summary import ColumnSummary
 from leftout.data.columns import Column, of_numbers
 from leftout.data.declarations import ColumnDeclarations
@@ -57,59 +56,12 @@ class ColumnReader:
     @classmethod
     def of(cls, raw: str, column: Column, declared: ColumnDeclarations) -> ColumnReader:
         """That reads like a column of a sample."""
-        return cls(raw, replace(column, values=column.values[:0], strays=()), declared)
-
-    @cached_property
-    def _by_text(self) -> dict[Any, int]:
-        return {text: code for code, text in enumerate(self.like.categories or ())}
-
-    @cached_property
-    def _by_number(self) -> dict[Any, int]:
-        levels = self.like.levels
-        return {} if levels is None else {n: code for code, n in enumerate(levels.tolist())}
+        return cls(raw, column.without_rows(), declared)
 
     def column(self, raw: Column) -> Column:
         """Cells as numbers, dates, or codes of the same categories."""
-        like = self.like
-        words = like.categories is not None and like.written is None
-        (column,) = self.declared.alike([replace(raw, declared=like.declared)])
-        column = read_alike(column, words, like.dates, like.written)
-        if like.categories is None:
-            numbers = column.numbers
-            if numbers is None or column.dates != like.dates:
-                numbers = np.full(len(column), np.nan)
-            return replace(like, values=numbers, strays=column.strays)
-        if column.categories is None:
-            column = column.as_categories()
-        return self._recoded(column)
-
-    def _recoded(self, column: Column) -> Column:
-        """The column in the categories of the sample, then in those that only it has."""
-        like, names, numbers = self.like, column.categories or (), column.levels
-        keys, codes = names, self._by_text
-        if like.levels is not None and numbers is not None:
-            keys, codes = numbers.tolist(), self._by_number
-        present = column.category_counts > 0
-        place = np.full(len(names) + 1, -1, dtype=np.int32)  # the last for what is missing
-        new: list[int] = []
-        for code, key in enumerate(keys):
-            if key in codes:
-                place[code] = codes[key]
-            elif present[code]:
-                place[code] = len(codes) + len(new)
-                new.append(code)
-        levels = like.levels
-        if new and levels is not None:
-            levels = np.append(
-                levels, np.full(len(new), np.nan) if numbers is None else numbers[new]
-            )
-        return replace(
-            like,
-            values=place[column.values],
-            categories=(like.categories or ()) + tuple(names[code] for code in new),
-            levels=levels,
-            strays=column.strays,
-        )
+        meant = self.declared.alike(replace(raw, declared=self.like.declared))
+        return read_like(meant, self.like)
 
 
 def sampled(column: Column, places: NDArray[np.intp]) -> Column:

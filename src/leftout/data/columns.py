@@ -106,6 +106,10 @@ class Column:
         """The same column of some of the rows."""
         return replace(self, values=self.values[rows])
 
+    def without_rows(self) -> Column:
+        """What the column is, for others to be read like it."""
+        return replace(self, values=self.values[:0], strays=())
+
     def recoded(
         self, codes: Iterable[int], names: Iterable[str], levels: Floats | None = None
     ) -> Column:

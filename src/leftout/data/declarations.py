@@ -112,6 +112,6 @@ class ColumnDeclarations:
             for name, m, c in zip(names, meant, columns, strict=True)
         ]
 
-    def alike(self, raw: Sequence[Column]) -> list[Column]:
-        """Raw columns of new rows, with the same values missing and the same labels."""
-        return [self.dictionary.apply(self.missing.apply(column)) for column in raw]
+    def alike(self, raw: Column) -> Column:
+        """A raw column of new rows, with the same values missing and the same labels."""
+        return self.dictionary.apply(self.missing.apply(raw))

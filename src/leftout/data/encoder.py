@@ -28,7 +28,6 @@ from leftout.data.encoding import (
     MissingIndicator,
     NumericEncoding,
     as_read,
-    coded,
     encode_column,
     fit_indicators,
 )
@@ -165,7 +164,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         not indicated.
         """
         check_is_fitted(self, "columns_")
-        return self._encode(self.declared_.alike(self._columns(X, reset=False)))
+        return self._encode([self.declared_.alike(raw) for raw in self._columns(X, reset=False)])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the features: a column's own, or with the value that it stands for."""
@@ -252,7 +251,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             column.name: CategoricalEncoding.by_sums(column, summary.sums, centre, self.smooth)
             for column, kind, summary in zip(read, kinds, summaries, strict=True)
             if summary.sums is not None and kind.read_as != "nothing"
-            and not column.ordered and len(coded(column)[0]) > 2
+            and not column.ordered and column.n_values + (column.n_missing > 0) > 2
         }  # fmt: skip
         plans = [
             encode_column(column, kind, summary, means=means.get(column.name), **how)
