@@ -541,7 +541,6 @@ def intake(**changed):
         "columns": [],
         "searched": [],
         "readers": {},
-        "searching": (),
         "target": SimpleNamespace(name="paid"),
         "positive": "yes",
         "prediction": None,

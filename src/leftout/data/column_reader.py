@@ -6,7 +6,7 @@ turns the cells of a column into what the sample's became, and summaries of bloc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,8 +17,6 @@ from leftout.data.cleaning import read_like
 from leftout.data.column_summary import ColumnSummary
 from leftout.data.columns import Column, of_numbers
 from leftout.data.declarations import ColumnDeclarations
-from leftout.data.encoding import as_read
-from leftout.data.profiling.column_types import ColumnFacts
 from leftout.data.roles import level_of, numbers_at
 
 # Rows that a schema is inferred from; of more, always the same ones.
@@ -74,19 +72,6 @@ def sampled(column: Column, places: NDArray[np.intp]) -> Column:
     levels = None if part.levels is None else part.levels[here]
     part = part.recoded(np.where(here, np.cumsum(here) - 1, -1), names, levels)
     return replace(part, ordered=part.ordered and len(names) > 2)
-
-
-def readers_of(
-    raw: Sequence[str],
-    columns: Sequence[Column],
-    kinds: Sequence[ColumnFacts],
-    declared: ColumnDeclarations,
-) -> tuple[ColumnReader, ...]:
-    """Of columns with these names in the table, as an encoder reads them."""
-    return tuple(
-        ColumnReader.of(name, as_read(column, kind), declared)
-        for name, column, kind in zip(raw, columns, kinds, strict=True)
-    )
 
 
 def target_scale(target: Column | None, positive: Any) -> tuple[Any, float]:

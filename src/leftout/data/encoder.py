@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -15,18 +14,17 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from leftout.checks import check_choice
 from leftout.data.cleaning import clean, unique
 from leftout.data.column_reader import target_scale
 from leftout.data.column_summary import ColumnSummary
 from leftout.data.columns import Column, names_of
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoding import (
-    LEVELS,
     CategoricalEncoding,
     Floats,
     MissingIndicator,
     NumericEncoding,
+    TargetMeans,
     as_read,
     encode_column,
     fit_indicators,
@@ -35,7 +33,6 @@ from leftout.data.frames import as_frame
 from leftout.data.profiling.column_types import ColumnFacts
 from leftout.data.roles import beside, called, numbers_at
 from leftout.errors import InputError
-from leftout.settings import ENCODINGS, SCALINGS
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -73,8 +70,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     smooth : float or "auto", default="auto"
         How many rows' weight the overall mean has in a category's, as in scikit-learn's
         ``TargetEncoder``; 0 for plain means.
-    max_categories : int, default=100
-        Most indicators of one category; further values share one.
 
     Attributes
     ----------
@@ -126,7 +121,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         encoding: str = "free",
         positive: Any = None,
         smooth: float | str = "auto",
-        max_categories: int = LEVELS,
     ) -> None:
         self.categorical = categorical
         self.numeric = numeric
@@ -137,7 +131,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.encoding = encoding
         self.positive = positive
         self.smooth = smooth
-        self.max_categories = max_categories
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn how each column becomes numbers.
@@ -180,8 +173,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
     def _learn(self, X: Any, y: Any) -> Floats:
-        check_choice("encoding", self.encoding, ENCODINGS)
-        check_choice("scaling", self.scaling, SCALINGS)
         raw = self._columns(X, reset=True)
         self.declared_.check(raw)
         target = None
@@ -229,32 +220,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         ``declared_`` is given before. ``summaries`` are of all rows, where columns are a sample.
         """
-        check_choice("scaling", self.scaling, SCALINGS)
         if self.smooth != "auto" and not (
             isinstance(self.smooth, int | float) and 0 <= self.smooth < np.inf
         ):
             raise InputError(f"smooth={self.smooth!r} is neither 'auto' nor a number from 0.")
-        if not (isinstance(self.max_categories, Integral) and self.max_categories >= 2):
-            raise InputError(
-                f"max_categories={self.max_categories!r} is not a number of columns; give an int "
-                "from 2."
-            )
-        how = dict[str, Any](levels=int(self.max_categories))
-        read = [as_read(column, kind) for column, kind in zip(columns, kinds, strict=True)]
-        if target is not None:
-            how["target"] = called(target, self.positive)
         level, centre = target_scale(target, self.positive)
         if summaries is None:
             y = None if target is None else numbers_at(target, level) - centre
+            read = map(as_read, columns, kinds)
             summaries = [ColumnSummary.of(column, column, y=y) for column in read]
-        means = {
-            column.name: CategoricalEncoding.by_sums(column, summary.sums, centre, self.smooth)
-            for column, kind, summary in zip(read, kinds, summaries, strict=True)
-            if summary.sums is not None and kind.read_as != "nothing"
-            and not column.ordered and column.n_values + (column.n_missing > 0) > 2
-        }  # fmt: skip
+        means = None
+        if target is not None:
+            means = TargetMeans(called(target, self.positive), centre, self.smooth)
         plans = [
-            encode_column(column, kind, summary, means=means.get(column.name), **how)
+            encode_column(column, kind, summary, means)
             for column, kind, summary in zip(columns, kinds, summaries, strict=True)
         ]
         if all(plan.becomes is None for plan in plans):
@@ -325,10 +304,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 X = named = frame.select(known).to_native()
         validate_data(self, named, reset=reset, skip_check_array=True)
         if reset:
-            self.declared_: ColumnDeclarations = ColumnDeclarations.of(
-                names_of(named), categorical=self.categorical, numeric=self.numeric,
-                missing=self.missing, dictionary=self.dictionary,
-            )  # fmt: skip
+            self.declared_: ColumnDeclarations = ColumnDeclarations.of(names_of(named), self)
         columns = self.declared_.columns(X, drop=self.drop)
         if reset and len(columns[0]) < 2:
             raise InputError(

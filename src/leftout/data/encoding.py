@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.data.cleaning import numbers_like, read_like
-from leftout.data.column_summary import ColumnSummary, TargetSums
+from leftout.data.column_summary import ColumnSummary
 from leftout.data.columns import Column
 from leftout.data.profiling.column_types import ColumnFacts
 from leftout.errors import InputError
@@ -109,7 +109,7 @@ class CategoricalEncoding:
     has_indicator: bool
 
     @classmethod
-    def of(cls, column: Column, levels: int, times: NDArray[np.int64]) -> CategoricalEncoding:
+    def of(cls, column: Column, times: NDArray[np.int64]) -> CategoricalEncoding:
         """Indicators; of two values one says all, of very many the rare share one.
 
         Values that somebody has put in order are one column, a step from each to the next; a
@@ -130,8 +130,8 @@ class CategoricalEncoding:
             vectors = np.array([[0.0], [1.0]])[:count, : count - 1]
             missing, new = vectors[times.argmax()], np.zeros(count - 1)
         else:
-            common = np.sort(np.argsort(-times, kind="stable")[:levels])
-            said = [f" = {known[level]}" for level in common] + [" = (other)"] * (count > levels)
+            common = np.sort(np.argsort(-times, kind="stable")[:LEVELS])
+            said = [f" = {known[level]}" for level in common] + [" = (other)"] * (count > LEVELS)
             place = np.full(count, len(common))  # rare values
             place[common] = np.arange(len(common))
             each = np.vstack([np.eye(len(said)), np.zeros(len(said))]) / _ROOT
@@ -142,14 +142,8 @@ class CategoricalEncoding:
         return cls(column.without_rows(), every, said, True)
 
     @classmethod
-    def by_sums(
-        cls, column: Column, sums: TargetSums, centre: float, smooth: float | str
-    ) -> CategoricalEncoding:
-        """The target's mean of each value, scaled; missing is one, new ones are average.
-
-        By sums of the target, less a centre, of all categories of a column.
-        """
-        means = sums.means(smooth) + centre
+    def by_means(cls, column: Column, means: Floats) -> CategoricalEncoding:
+        """The target's mean of each value, scaled; missing is one, new ones are average."""
         taken = np.append(column.present[0], [len(means) - 2] * (column.n_missing > 0)).astype(int)
         low, high = means[taken].min(), means[taken].max()
         scaled = np.clip((means - low) / (high - low if high > low else 1.0), 0.0, 1.0)
@@ -176,19 +170,24 @@ class CategoricalEncoding:
 Becomes = NumericEncoding | CategoricalEncoding
 
 
+class TargetMeans(NamedTuple):
+    """That categories become means of a target: what of, about what its sums are, how smooth."""
+
+    target: str
+    centre: float
+    smooth: float | str
+
+
 def encode_column(
     column: Column,
     kind: ColumnFacts,
     summary: ColumnSummary | None = None,
-    *,
-    means: CategoricalEncoding | None = None,
-    target: str = "the target",
-    levels: int = LEVELS,
+    means: TargetMeans | None = None,
 ) -> ColumnFacts:
     """Learn from a cleaned column, read as its kind says, what it becomes.
 
-    ``summary`` is of all rows, where the column is only a sample. ``means`` of a target may be
-    there, which categories become instead of indicators.
+    ``summary`` is of all rows, where the column is only a sample. Categories of more than yes or no
+    become ``means`` of a target where these are asked for, instead of indicators.
     """
     name, column = column.name, as_read(column, kind)
     if summary is None:
@@ -198,11 +197,18 @@ def encode_column(
     becomes: Becomes
     if not column.words:
         becomes = NumericEncoding.of(column, summary.low, summary.high)
-    elif means is not None:
-        becomes = means
+    elif (
+        means is not None
+        and summary.sums is not None
+        and not column.ordered
+        and column.n_values + (column.n_missing > 0) > 2
+    ):
+        of_values = summary.sums.means(means.smooth) + means.centre
+        becomes = CategoricalEncoding.by_means(column, of_values)
     else:
-        becomes = CategoricalEncoding.of(column, levels, summary.counts[column.present[0]])
-    how = _describe(column, summary, None if becomes.has_indicator else target, levels)
+        becomes = CategoricalEncoding.of(column, summary.counts[column.present[0]])
+    target = None if means is None or becomes.has_indicator else means.target
+    how = _describe(column, summary, target)
     features = tuple(becomes.names(name))
     return replace(kind, how=how, features=features, missing=summary.n_missing, becomes=becomes)
 
@@ -214,7 +220,7 @@ def as_read(column: Column, kind: ColumnFacts) -> Column:
     return column
 
 
-def _describe(column: Column, summary: ColumnSummary, target: str | None, levels: int) -> str:
+def _describe(column: Column, summary: ColumnSummary, target: str | None) -> str:
     """In a few words what becomes of it."""
     values, n_values, gaps = column.present[0], column.n_values, bool(summary.n_missing)
     if n_values == 1 and not summary.low < summary.high:
@@ -227,7 +233,7 @@ def _describe(column: Column, summary: ColumnSummary, target: str | None, levels
         how, filled = f"{first} to {last} in {n_values - 1} equal steps", "median"
     elif column.words and n_values > 2:
         how = f"{counted(n_values, 'value')}: an indicator for each"
-        how += f" of the {levels} most frequent, one for the others" * (n_values > levels)
+        how += f" of the {LEVELS} most frequent, one for the others" * (n_values > LEVELS)
         filled = "the average of all"
     else:
         how = _scaled(column, summary)

@@ -183,7 +183,7 @@ def prepare_table(
     The target has no say in what is searched, unless ``encoding`` is ``"target"``. Columns that
     repeat another count ``once``.
     """
-    declared = ColumnDeclarations.by(reading, names_of(source.table))
+    declared = ColumnDeclarations.of(names_of(source.table), reading)
     raw = declared.columns(source.table, unread=reading.drop)
     declared.check(raw)
     n_rows = len(raw[0])

@@ -17,7 +17,6 @@ from leftout.data.column_reader import (
     ColumnReader,
     Summarize,
     SummaryPass,
-    readers_of,
     target_scale,
 )
 from leftout.data.column_summary import ColumnSummary
@@ -59,7 +58,6 @@ class TableSchema:
     suspects: list[Suspect]
     encoder: TableEncoder
     readers: dict[str, ColumnReader]
-    searching: tuple[ColumnReader, ...]
 
     def on_rows(self, block: Block) -> Self:
         """The same with columns of other rows than those that it was decided on."""
@@ -99,7 +97,9 @@ def infer_schema(
     predicted = named(columns, roles.prediction)
     summaries: dict[str, ColumnSummary] = {}
     if summarize is not None:
-        every = readers_of(list(called.values()), fixed, list(kinds.values()), declared)
+        every = tuple(
+            ColumnReader.of(called[c.name], as_read(c, kinds[c.name]), declared) for c in fixed
+        )
         target = None if inside is None else readers[inside.name]
         made = summarize(SummaryPass(every, target, *target_scale(inside, positive)))
         summaries = dict(zip(called, made, strict=True))
@@ -162,7 +162,6 @@ def infer_schema(
         suspects=may_mean,
         encoder=encoder,
         readers=readers,
-        searching=readers_of(known_by, searched, kinds_of, declared),
     )
 
 
