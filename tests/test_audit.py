@@ -256,7 +256,7 @@ def test_a_prediction_that_came_beside_the_table(table):
     perfect = audit(table, target="paid", prediction=table["paid"].to_numpy(), **QUICK)
     assert perfect.prediction.gap.value == 0.0
     roles = {line.name: line.role for line in perfect.columns}
-    assert roles["paid"] == "target" and "prediction" not in roles.values()
+    assert roles["paid"] == "target" and roles["prediction"] == "prediction"
 
 
 def test_probabilities_and_numbers_are_predictions(table):

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leftout.data.column_reader import (
-    TARGET,
     ColumnReader,
     SummaryPass,
     sampled,
@@ -47,11 +46,11 @@ def test_summaries_merged_are_the_whole(numbers, seed, places):
     }
     target = Column("y", y[:3])
     readers = tuple(ColumnReader.of(name, column, NONE) for name, column in sample.items())
-    one = SummaryPass(readers, ColumnReader.of(TARGET, target, NONE), *target_scale(target, None))
+    one = SummaryPass(readers, ColumnReader.of("y", target, NONE), *target_scale(target, None))
 
     def over(rows):
         cells = column_of(words[rows], "w")
-        return one.over({"x": Column("x", numbers[rows]), "w": cells, TARGET: Column("y", y[rows])})
+        return one.over({"x": Column("x", numbers[rows]), "w": cells, "y": Column("y", y[rows])})
 
     x, w = over(np.arange(m + 3))
     merged = reduce(one.merge, [over(part) for part in cut(np.arange(m + 3), places)])

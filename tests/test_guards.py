@@ -77,12 +77,6 @@ BOMB = "<!DOCTYPE x [<!ENTITY e0 'aaaaaaaaaa'>" + "".join(
 ENTITIES = sheet(HEADER.replace("<t>a", "<t>&e9;"), BOMB + "]>")
 
 
-def shared():
-    """A text of 30 kB that 5,000 cells share."""
-    cells = "".join(f'<row r="{r}"><c r="A{r}" t="s"><v>0</v></c></row>' for r in range(2, 5_002))
-    return workbook(sheet(HEADER + cells), strings=f"<si><t>{'x' * 30_000}</t></si>")
-
-
 def feather(table):
     kept = io.BytesIO()
     with pa.ipc.new_file(
@@ -90,19 +84,6 @@ def feather(table):
     ) as file:
         file.write_table(table)
     return kept.getvalue()
-
-
-def parquet(table):
-    from pyarrow.parquet import write_table
-
-    kept = io.BytesIO()
-    write_table(table, kept, compression="zstd")
-    return kept.getvalue()
-
-
-def long_text(kind):
-    """A megabyte of text, in each of 300 rows."""
-    return pa.table({"a": pa.array(["x" * 10**6] * 300, kind()), "b": pa.array(range(300))})
 
 
 MORE = "which is more than the 100,000 cells"
@@ -126,13 +107,8 @@ ATTACKS = {
     "entities": (".xlsx", lambda: workbook(ENTITIES), DAMAGED),
     "a workbook of zeros": (
         ".xlsx", lambda: workbook(sheet(HEADER), more="0" * 10**8), UNPACKED),
-    "a text in many cells": (".xlsx", shared, UNPACKED),
     "a batch of zeros": (
         ".feather", lambda: feather(pa.table({"a": np.zeros(2_000_000)})), MORE),
-    "packed texts in Feather": (".feather", lambda: feather(long_text(pa.string)), UNPACKED),
-    "a large value in Parquet": (".parquet", lambda: parquet(long_text(pa.string)), UNPACKED),
-    "another kind of text": (".parquet", lambda: parquet(long_text(pa.large_string)), UNPACKED),
-    "bytes": (".parquet", lambda: parquet(long_text(pa.binary)), UNPACKED),
     "gzipped nothing": (".csv.gz", lambda: gzip.compress(b"a,b\n" + b"1" * 10**8), UNPACKED),
 }  # fmt: skip
 

@@ -213,7 +213,7 @@ SMALL = [
     ("csv.csv.gz", lambda: CSV, "Not a gzipped file"),
     ("cut.csv.gz", lambda: gzip.compress(CSV)[:-400], "Compressed file ended"),
     ("ragged.csv", lambda: b"a,b,c\n" + b"1,2,3\n" * 50 + b"1,2\n", "field(s) in line 52"),
-    ("utf16.csv", lambda: b"\xff\xfe" + CSV.decode().encode("utf-16-le")[:-301], "UTF-16"),
+    ("utf16.csv", lambda: b"\xff\xfe" + CSV.decode().encode("utf-16-le")[:-301], "utf-16-le"),
     ("far.xlsx", far, "16,384 columns; an audit takes at most 2,000"),
     ("wide.parquet", lambda: parquet(6000), "has 6,000 columns; an audit takes at most 2,000"),
     ("few.csv", lambda: b"a,b\n1,2\n3,4\n", "2 rows"),

@@ -22,7 +22,7 @@ from leftout import InputError, MaxDisparityPartition, TableEncoder, audit
 from leftout.cli import main
 from leftout.data.cleaning import MISSING, clean_all
 from leftout.data.columns import columns_of
-from leftout.data.files.text import has_codes
+from leftout.data.files.text import _CODED
 from leftout.data.sources import Source, read_table
 from leftout.running import collected_warnings
 
@@ -172,7 +172,7 @@ def test_codes_are_found_wherever_a_field_begins(parts):
     import re
 
     data = b"a\n" + b"".join(parts)
-    assert has_codes(data) == bool(re.search(rb'[,;\t|"\r\n ][+-]?0\d', data))
+    assert bool(_CODED.search(data)) == bool(re.search(rb'[,;\t|"\r\n ][+-]?0\d', data))
 
 
 REPEATED = {
@@ -295,26 +295,3 @@ def test_the_same_table_gives_the_same_audit_from_every_source(tmp_path):
         ours, theirs = ([(c.kind, c.role, c.missing) for c in a.columns] for a in (other, first))
         assert ours == theirs
         assert (other.partition.labels_ == first.partition.labels_).all()
-
-
-@pytest.mark.parametrize("mark", [";", ",", "\t", "|"])
-@pytest.mark.parametrize("line", ["sep={}\n", '"sep={}"\r\n', "SEP={}\r\n"])
-def test_a_first_line_may_say_what_is_between_fields(tmp_path, mark, line):
-    """As spreadsheets write it; line numbers in refusals are still the file's own."""
-    from leftout.engine.tables import in_parts
-
-    rows = [["name", "code", "in,come;x"], ["Ada", "07", "1"], ["Bo", "11", "2"]]
-    text = line.format(mark) + "".join(
-        mark.join(f'"{cell}"' for cell in row) + "\n" for row in rows
-    )
-    path = tmp_path / "t.csv"
-    path.write_text(text, newline="")
-    table = read_table(path)
-    assert table.to_numpy().tolist() == [["Ada", "07", 1], ["Bo", "11", 2]]
-    assert list(table.columns) == rows[0]
-    parts = in_parts(str(path), engine="local").read().table
-    assert list(parts.columns) == rows[0] and parts.to_numpy().tolist() == table.to_numpy().tolist()
-    path.write_text(text + mark.join("x") + "\n", newline="")
-    for read in (read_table, lambda path: in_parts(str(path), engine="local")):
-        with pytest.raises(InputError, match="in line 5"):
-            read(path)

@@ -21,12 +21,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import paper_data
 from leftout import TableEncoder
+from leftout.data import encoding
 from leftout.data.cleaning import MISSING, clean
 from leftout.data.columns import column_of
 
 
 @pytest.mark.filterwarnings("ignore:Can't check dok sparse matrix:UserWarning")
-@parametrize_with_checks([TableEncoder(), TableEncoder(max_categories=3)])
+@parametrize_with_checks([TableEncoder(), TableEncoder(scaling="standard")])
 def test_sklearn_contract(estimator, check):
     check(estimator)
 
@@ -350,7 +351,6 @@ def test_parameters_are_checked(people):
         (TableEncoder(encoding="targets"), None, "Did you mean 'target'"),
         (TableEncoder(encoding="target"), None, "pass them as y"),
         (TableEncoder(encoding="target", smooth=-1), people["sex"], "smooth=-1"),
-        (TableEncoder(max_categories=1), None, "max_categories=1"),
         (TableEncoder(encoding="target"), people["sex"][:9], "9 values for 200 rows"),
         (TableEncoder(encoding="target"), people["same"], "at least two are needed"),
         (
@@ -363,12 +363,13 @@ def test_parameters_are_checked(people):
             encoder.fit(people, y)
 
 
-def test_of_many_values_the_rare_ones_share_a_column():
+def test_of_many_values_the_rare_ones_share_a_column(monkeypatch):
+    monkeypatch.setattr(encoding, "LEVELS", 5)
     rng = np.random.default_rng(0)
     table = pd.DataFrame(
         {"word": rng.choice([f"w{i}" for i in range(40)], 2000, p=np.arange(40) / 780)}
     )
-    encoder = TableEncoder(max_categories=5).set_output(transform="pandas")
+    encoder = TableEncoder().set_output(transform="pandas")
     X = encoder.fit_transform(table)
     common = sorted(table["word"].value_counts().index[:5])
     assert list(X.columns) == [f"word = {word}" for word in common] + ["word = (other)"]
@@ -446,9 +447,11 @@ def test_ranges_at_the_ends_of_what_a_float_holds(values, expected):
 @given(drawn=tables())
 def test_any_table_is_encoded_or_refused(drawn):
     table, y, levels = drawn
-    encoder = TableEncoder(max_categories=levels)
+    encoder = TableEncoder()
     try:
-        X = encoder.fit_transform(table, y)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(encoding, "LEVELS", levels)
+            X = encoder.fit_transform(table, y)
     except ValueError as error:  # a clear refusal, one of ours
         assert any(words in str(error) for words in REFUSED), error
         return

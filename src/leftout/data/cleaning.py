@@ -116,18 +116,60 @@ def _strays(
     return tuple(strays.items())
 
 
-def read_alike(column: Column, words: bool, dates: bool, written: str | None) -> Column:
-    """A column of new rows, read like one that was cleaned before."""
+def numbers_like(column: Column, like: Column) -> Column:
+    """New rows of a column of numbers or dates, written as in one that was cleaned before."""
     if column.categories is None or column.levels is not None:
         return column
     labels, known = _labels(column)
-    if words:
-        return _merged(column, labels, known)
-    how = written or ("year-month-day" if dates else "written as text")
+    how = like.written or ("year-month-day" if like.dates else "written as text")
     values = np.where(known, _as_written(labels, how), np.nan)
     counts = np.where(known, column.category_counts, 0)
     read = _valued(column, [True] * len(labels), values, how)
     return replace(read, strays=_strays(labels, counts, values))
+
+
+def read_like(column: Column, like: Column) -> Column:
+    """New rows of a column, read like one that was cleaned before.
+
+    They are numbers, dates, or codes of the same categories; categories that only these rows have
+    come after those.
+    """
+    if like.categories is None:
+        column = numbers_like(column, like)
+        numbers = column.numbers
+        if numbers is None or column.dates != like.dates:
+            numbers = np.full(len(column), np.nan)
+        return replace(like, values=numbers, strays=column.strays)
+    if like.written is not None:
+        column = numbers_like(column, like)
+    elif column.categories is not None and column.levels is None:
+        column = _merged(column, *_labels(column))
+    if column.categories is None:
+        column = column.as_categories()
+    names, numbers = column.categories or (), column.levels
+    keys, known = names, like.categories
+    if like.levels is not None and numbers is not None:
+        keys, known = tuple(numbers.tolist()), tuple(like.levels.tolist())
+    codes = {key: code for code, key in enumerate(known)}
+    present = column.category_counts > 0
+    place = np.full(len(names) + 1, -1, dtype=np.int32)  # the last for what is missing
+    new: list[int] = []
+    for code, key in enumerate(keys):
+        if key in codes:
+            place[code] = codes[key]
+        elif present[code]:
+            place[code] = len(codes) + len(new)
+            new.append(code)
+    levels = like.levels
+    if new and levels is not None:
+        levels = np.append(levels, np.full(len(new), np.nan) if numbers is None else numbers[new])
+    return replace(
+        like,
+        values=place[column.values],
+        categories=like.categories + tuple(names[code] for code in new),
+        levels=levels,
+        strays=column.strays,
+    )
 
 
 def unique(names: Sequence[str]) -> list[str]:

@@ -6,28 +6,24 @@ turns the cells of a column into what the sample's became, and summaries of bloc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.data.cleaning import read_alike
+from leftout.data.cleaning import read_like
 from leftout.data.column_summary import ColumnSummary
 from leftout.data.columns import Column, of_numbers
 from leftout.data.declarations import ColumnDeclarations
-from leftout.data.encoding import as_read
-from leftout.data.profiling.column_types import ColumnFacts
 from leftout.data.roles import level_of, numbers_at
 
 # Rows that a schema is inferred from; of more, always the same ones.
 SCHEMA_ROWS = 50_000
 
-# Raw columns of some rows, by their names in the table; of values that came beside it, by these.
+# Raw columns of some rows, by their names in the table.
 Block = Mapping[str, Column]
-TARGET, PREDICTION = "\0target", "\0prediction"
 
 
 def sampled_places(n_rows: int, size: int | None = None) -> NDArray[np.intp]:
@@ -49,83 +45,21 @@ class ColumnReader:
     like : Column
         What it is, without rows. Categories that it has not come after those it has.
     declared : ColumnDeclarations
-    labels : dict
-        What some of its values are called instead.
     """
 
     raw: str
     like: Column
     declared: ColumnDeclarations
-    labels: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls,
-        raw: str,
-        column: Column,
-        declared: ColumnDeclarations,
-        labels: Mapping[str, str] | None = None,
-    ) -> ColumnReader:
+    def of(cls, raw: str, column: Column, declared: ColumnDeclarations) -> ColumnReader:
         """That reads like a column of a sample."""
-        empty = replace(column, values=column.values[:0], strays=())
-        return cls(raw, empty, declared, labels or {})
-
-    @cached_property
-    def _by_text(self) -> dict[Any, int]:
-        return {text: code for code, text in enumerate(self.like.categories or ())}
-
-    @cached_property
-    def _by_number(self) -> dict[Any, int]:
-        levels = self.like.levels
-        return {} if levels is None else {n: code for code, n in enumerate(levels.tolist())}
+        return cls(raw, column.without_rows(), declared)
 
     def column(self, raw: Column) -> Column:
         """Cells as numbers, dates, or codes of the same categories."""
-        like = self.like
-        words = like.categories is not None and like.written is None
-        (column,) = self.declared.alike([replace(raw, declared=like.declared)])
-        column = read_alike(column, words, like.dates, like.written)
-        if like.categories is None:
-            numbers = column.numbers
-            if numbers is None or column.dates != like.dates:
-                numbers = np.full(len(column), np.nan)
-            return replace(like, values=numbers, strays=column.strays)
-        if column.categories is None:
-            column = column.as_categories()
-        if self.labels:
-            column = replace(column, categories=tuple(map(self._label, column.categories or ())))
-        return self._recoded(column)
-
-    def _label(self, text: str) -> str:
-        return self.labels.get(text, text)
-
-    def _recoded(self, column: Column) -> Column:
-        """The column in the categories of the sample, then in those that only it has."""
-        like, names, numbers = self.like, column.categories or (), column.levels
-        keys, codes = names, self._by_text
-        if like.levels is not None and numbers is not None:
-            keys, codes = numbers.tolist(), self._by_number
-        present = column.category_counts > 0
-        place = np.full(len(names) + 1, -1, dtype=np.int32)  # the last for what is missing
-        new: list[int] = []
-        for code, key in enumerate(keys):
-            if key in codes:
-                place[code] = codes[key]
-            elif present[code]:
-                place[code] = len(codes) + len(new)
-                new.append(code)
-        levels = like.levels
-        if new and levels is not None:
-            levels = np.append(
-                levels, np.full(len(new), np.nan) if numbers is None else numbers[new]
-            )
-        return replace(
-            like,
-            values=place[column.values],
-            categories=(like.categories or ()) + tuple(names[code] for code in new),
-            levels=levels,
-            strays=column.strays,
-        )
+        meant = self.declared.alike(replace(raw, declared=self.like.declared))
+        return read_like(meant, self.like)
 
 
 def sampled(column: Column, places: NDArray[np.intp]) -> Column:
@@ -138,19 +72,6 @@ def sampled(column: Column, places: NDArray[np.intp]) -> Column:
     levels = None if part.levels is None else part.levels[here]
     part = part.recoded(np.where(here, np.cumsum(here) - 1, -1), names, levels)
     return replace(part, ordered=part.ordered and len(names) > 2)
-
-
-def readers_of(
-    raw: Sequence[str],
-    columns: Sequence[Column],
-    kinds: Sequence[ColumnFacts],
-    declared: ColumnDeclarations,
-) -> tuple[ColumnReader, ...]:
-    """Of columns with these names in the table, as an encoder reads them."""
-    return tuple(
-        ColumnReader.of(name, as_read(column, kind), declared)
-        for name, column, kind in zip(raw, columns, kinds, strict=True)
-    )
 
 
 def target_scale(target: Column | None, positive: Any) -> tuple[Any, float]:

@@ -106,6 +106,10 @@ class Column:
         """The same column of some of the rows."""
         return replace(self, values=self.values[rows])
 
+    def without_rows(self) -> Column:
+        """What the column is, for others to be read like it."""
+        return replace(self, values=self.values[:0], strays=())
+
     def recoded(
         self, codes: Iterable[int], names: Iterable[str], levels: Floats | None = None
     ) -> Column:
@@ -264,6 +268,11 @@ def find(names: list[Any], name: Any, what: str) -> Any:
         f"such column; it has {len(names)}, from {shortened(texts[0])!r} to "
         f"{shortened(texts[-1])!r}.{hint}"
     )
+
+
+def named(columns: Iterable[Column], name: str | None) -> Column | None:
+    """The column of a name; None if there is none."""
+    return next((column for column in columns if column.name == name), None)
 
 
 def found(names: list[Any], wanted: Iterable[Any] | None, what: str) -> set[Any]:

@@ -28,34 +28,22 @@ class ColumnDeclarations:
     dictionary: Dictionary
 
     @classmethod
-    def of(
-        cls,
-        names: Sequence[Any],
-        *,
-        categorical: Iterable[Any] | None = None,
-        numeric: Iterable[Any] | None = None,
-        missing: Any = None,
-        dictionary: Any = None,
-    ) -> ColumnDeclarations:
-        """Checked against a table's names; refuses columns that it has not, or that are both."""
-        known = Dictionary.of(dictionary).checked(names)
-        codes = frozenset(map(str, found(list(names), categorical, "categorical")))
-        numbers = frozenset(map(str, found(list(names), numeric, "numeric")))
+    def of(cls, names: Sequence[Any], reading: Any = Reading()) -> ColumnDeclarations:  # noqa: B008
+        """What is said of the columns of a table with these names.
+
+        ``reading`` is a :class:`Reading`, or an encoder with parameters of the same names. Refuses
+        columns that the table has not, or that are said to be both codes and numbers.
+        """
+        check_choice("encoding", reading.encoding, ENCODINGS)
+        check_choice("scaling", reading.scaling, SCALINGS)
+        known = Dictionary.of(reading.dictionary).checked(names)
+        codes = frozenset(map(str, found(list(names), reading.categorical, "categorical")))
+        numbers = frozenset(map(str, found(list(names), reading.numeric, "numeric")))
         for name in sorted(codes & numbers):
             raise InputError(
                 f"The column {name!r} is to be read as codes, and as numbers. Choose one."
             )
-        return cls(codes, numbers, Missing.of(missing, names), known)
-
-    @classmethod
-    def by(cls, reading: Reading, names: Sequence[Any]) -> ColumnDeclarations:
-        """What some settings say of the columns of a table with these names."""
-        check_choice("encoding", reading.encoding, ENCODINGS)
-        check_choice("scaling", reading.scaling, SCALINGS)
-        return cls.of(
-            names, categorical=reading.categorical, numeric=reading.numeric,
-            missing=reading.missing, dictionary=reading.dictionary,
-        )  # fmt: skip
+        return cls(codes, numbers, Missing.of(reading.missing, names), known)
 
     def columns(
         self, table: Any, *, drop: Iterable[Any] | None = None, unread: Iterable[Any] | None = None
@@ -112,11 +100,6 @@ class ColumnDeclarations:
             for name, m, c in zip(names, meant, columns, strict=True)
         ]
 
-    def alike(self, raw: Sequence[Column]) -> list[Column]:
-        """Raw columns of new rows, with the same values missing and the same labels."""
-        return [self.dictionary.apply(self.missing.apply(column)) for column in raw]
-
-    def values(self, raw: Sequence[Column], columns: Sequence[Column], name: str) -> dict[str, str]:
-        """Labels of the values of a column, by what it is called now."""
-        pairs = zip(raw, columns, strict=True)
-        return next((self.dictionary.values(o.name) for o, c in pairs if c.name == name), {})
+    def alike(self, raw: Column) -> Column:
+        """A raw column of new rows, with the same values missing and the same labels."""
+        return self.dictionary.apply(self.missing.apply(raw))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -15,28 +14,18 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from leftout.checks import check_choice
 from leftout.data.cleaning import clean, unique
-from leftout.data.column_reader import (
-    TARGET,
-    ColumnReader,
-    SummaryPass,
-    readers_of,
-    sampled,
-    sampled_places,
-    target_scale,
-)
+from leftout.data.column_reader import target_scale
 from leftout.data.column_summary import ColumnSummary
 from leftout.data.columns import Column, names_of
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoding import (
-    LEVELS,
     CategoricalEncoding,
     Floats,
     MissingIndicator,
     NumericEncoding,
+    TargetMeans,
     as_read,
-    coded,
     encode_column,
     fit_indicators,
 )
@@ -44,7 +33,6 @@ from leftout.data.frames import as_frame
 from leftout.data.profiling.column_types import ColumnFacts
 from leftout.data.roles import beside, called, numbers_at
 from leftout.errors import InputError
-from leftout.settings import ENCODINGS, SCALINGS
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -54,8 +42,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     smallest to their largest value. Two values become 0 and 1, other categories indicators of
     which any two are one apart, values with an order equal steps from 0 to 1. A missing cell takes
     the middle of its column, and a missing indicator says so; indicators that say the same are
-    one. What columns are is decided on at most 50,000 rows; their ranges and counts are those of
-    all. Columns that are empty, the same in every row, names of rows or free text are left out.
+    one. Columns that are empty, the same in every row, names of rows or free text are left out.
 
     Parameters
     ----------
@@ -83,8 +70,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     smooth : float or "auto", default="auto"
         How many rows' weight the overall mean has in a category's, as in scikit-learn's
         ``TargetEncoder``; 0 for plain means.
-    max_categories : int, default=100
-        Most indicators of one category; further values share one.
 
     Attributes
     ----------
@@ -136,7 +121,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         encoding: str = "free",
         positive: Any = None,
         smooth: float | str = "auto",
-        max_categories: int = LEVELS,
     ) -> None:
         self.categorical = categorical
         self.numeric = numeric
@@ -147,7 +131,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.encoding = encoding
         self.positive = positive
         self.smooth = smooth
-        self.max_categories = max_categories
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn how each column becomes numbers.
@@ -174,7 +157,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         not indicated.
         """
         check_is_fitted(self, "columns_")
-        return self._encode(self.declared_.alike(self._columns(X, reset=False)))
+        return self._encode([self.declared_.alike(raw) for raw in self._columns(X, reset=False)])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the features: a column's own, or with the value that it stands for."""
@@ -190,33 +173,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
     def _learn(self, X: Any, y: Any) -> Floats:
-        check_choice("encoding", self.encoding, ENCODINGS)
-        check_choice("scaling", self.scaling, SCALINGS)
         raw = self._columns(X, reset=True)
         self.declared_.check(raw)
-        outcome = None
+        target = None
         if self.encoding == "target":
             if y is None:
                 raise InputError(
                     "encoding='target' needs the target's values; pass them as y, or use 'free'."
                 )
-            outcome = beside(raw, y)
-        places = sampled_places(len(raw[0]))
-        if len(places) == len(raw[0]):
-            columns, kinds = self.declared_.columns_and_types(raw)
-            self.learn(columns, kinds, None if outcome is None else clean(outcome))
-            return self.fit_scale(columns)
-        columns, kinds = self.declared_.columns_and_types(
-            [sampled(column, places) for column in raw]
-        )
-        block, target, reader = {column.name: column for column in raw}, None, None
-        if outcome is not None:
-            block[TARGET], target = outcome, clean(sampled(outcome, places))
-            reader = ColumnReader.of(TARGET, target, ColumnDeclarations.of([]))
-        readers = readers_of([c.name for c in raw], columns, kinds, self.declared_)
-        one = SummaryPass(readers, reader, *target_scale(target, self.positive))
-        self.learn(columns, kinds, target, one.over(block))
-        return self.fit_scale(self.declared_.alike(raw))
+            target = clean(beside(raw, y))
+        columns, kinds = self.declared_.columns_and_types(raw)
+        self.learn(columns, kinds, target)
+        return self.fit_scale(columns)
 
     def fit_scale(self, columns: list[Column]) -> Floats:
         """Encode columns, and learn what each feature is shifted by and multiplied with."""
@@ -252,32 +220,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         ``declared_`` is given before. ``summaries`` are of all rows, where columns are a sample.
         """
-        check_choice("scaling", self.scaling, SCALINGS)
         if self.smooth != "auto" and not (
             isinstance(self.smooth, int | float) and 0 <= self.smooth < np.inf
         ):
             raise InputError(f"smooth={self.smooth!r} is neither 'auto' nor a number from 0.")
-        if not (isinstance(self.max_categories, Integral) and self.max_categories >= 2):
-            raise InputError(
-                f"max_categories={self.max_categories!r} is not a number of columns; give an int "
-                "from 2."
-            )
-        how = dict[str, Any](levels=int(self.max_categories))
-        read = [as_read(column, kind) for column, kind in zip(columns, kinds, strict=True)]
-        if target is not None:
-            how["target"] = called(target, self.positive)
         level, centre = target_scale(target, self.positive)
         if summaries is None:
             y = None if target is None else numbers_at(target, level) - centre
+            read = map(as_read, columns, kinds)
             summaries = [ColumnSummary.of(column, column, y=y) for column in read]
-        means = {
-            column.name: CategoricalEncoding.by_sums(column, summary.sums, centre, self.smooth)
-            for column, kind, summary in zip(read, kinds, summaries, strict=True)
-            if summary.sums is not None and kind.read_as != "nothing"
-            and not column.ordered and len(coded(column)[0]) > 2
-        }  # fmt: skip
+        means = None
+        if target is not None:
+            means = TargetMeans(called(target, self.positive), centre, self.smooth)
         plans = [
-            encode_column(column, kind, summary, means=means.get(column.name), **how)
+            encode_column(column, kind, summary, means)
             for column, kind, summary in zip(columns, kinds, summaries, strict=True)
         ]
         if all(plan.becomes is None for plan in plans):
@@ -348,10 +304,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 X = named = frame.select(known).to_native()
         validate_data(self, named, reset=reset, skip_check_array=True)
         if reset:
-            self.declared_: ColumnDeclarations = ColumnDeclarations.of(
-                names_of(named), categorical=self.categorical, numeric=self.numeric,
-                missing=self.missing, dictionary=self.dictionary,
-            )  # fmt: skip
+            self.declared_: ColumnDeclarations = ColumnDeclarations.of(names_of(named), self)
         columns = self.declared_.columns(X, drop=self.drop)
         if reset and len(columns[0]) < 2:
             raise InputError(

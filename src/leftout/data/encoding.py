@@ -20,12 +20,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.data.cleaning import read_alike
-from leftout.data.column_summary import ColumnSummary, TargetSums
+from leftout.data.cleaning import numbers_like, read_like
+from leftout.data.column_summary import ColumnSummary
 from leftout.data.columns import Column
 from leftout.data.profiling.column_types import ColumnFacts
 from leftout.errors import InputError
-from leftout.text import counted, shortest
+from leftout.text import counted
 
 Floats = NDArray[np.float64]
 
@@ -57,8 +57,7 @@ class Read(NamedTuple):
 class NumericEncoding:
     """Numbers or dates, from their smallest to their largest; gaps become the median."""
 
-    dates: bool
-    written: str | None
+    like: Column  # as it was cleaned, without rows
     low: float
     high: float
     median: float
@@ -75,16 +74,16 @@ class NumericEncoding:
                 "Replace them, or drop the column."
             )
         middle = float(np.nanmedian(values / 2.0)) * 2.0  # of two huge ones, too
-        return cls(column.dates, column.written, low, high, middle)
+        return cls(column.without_rows(), low, high, middle)
 
     def names(self, name: str) -> list[str]:
         return [name] * (self.low < self.high)
 
     def read(self, column: Column) -> Read:
-        column = read_alike(column, False, self.dates, self.written)
+        column = numbers_like(column, self.like)
         values = column.numbers
         assert values is not None
-        if column.dates != self.dates:
+        if column.dates != self.like.dates:
             values = np.full(len(values), np.nan)
         missing = np.isnan(values)
         if self.low == self.high:
@@ -102,17 +101,15 @@ class NumericEncoding:
 
 @dataclass(frozen=True)
 class CategoricalEncoding:
-    """A category as a table of vectors: one for each value known, the last for any other."""
+    """A category as a table of vectors: one for each value, then for a missing and any other."""
 
-    place: dict[str | None, int]  # of each value, None for a missing one
+    like: Column  # as it was cleaned, without rows
     vectors: Floats
     features: list[str]  # what each place of a vector says; "" for the column itself
     has_indicator: bool
 
     @classmethod
-    def of(
-        cls, column: Column, levels: int, times: NDArray[np.int64] | None = None
-    ) -> CategoricalEncoding:
+    def of(cls, column: Column, times: NDArray[np.int64]) -> CategoricalEncoding:
         """Indicators; of two values one says all, of very many the rare share one.
 
         Values that somebody has put in order are one column, a step from each to the next; a
@@ -120,47 +117,39 @@ class CategoricalEncoding:
 
         A missing cell says nothing of the value: it is the most frequent of two, as the median of
         yes and no would be, and of more the average of all. ``times`` are the rows of each value
-        that the column takes, where it is only a sample.
+        that the column takes.
         """
-        texts, codes = coded(column)
-        known = [text for text in texts if text is not None]
+        values = column.categories or ()
+        known = [values[code] for code in column.present[0]]
         count = len(known)
-        if times is None:
-            times = np.bincount(codes + 1, minlength=len(texts) + 1)[1 : count + 1]
-        places: dict[str | None, int] = _places([*known, None])
         if column.ordered:
-            steps = np.linspace(0.0, 1.0, count)[:, None]
-            middle = steps[[np.searchsorted(np.cumsum(times), times.sum() / 2.0)]]
-            return cls(places, np.vstack([steps, middle, middle]), [""], True)
-        if count <= 2:
+            said, vectors = [""], np.linspace(0.0, 1.0, count)[:, None]
+            missing = new = vectors[np.searchsorted(np.cumsum(times), times.sum() / 2.0)]
+        elif count <= 2:
+            said = [f" = {name}" for name in known[1:]]
             vectors = np.array([[0.0], [1.0]])[:count, : count - 1]
-            middle = vectors[[times.argmax()]]
-            said = [f" = {known[1]}"] if count == 2 else []
-            return cls(places, np.vstack([vectors, middle, 0.0 * middle]), said, True)
-        common = np.sort(np.argsort(-times, kind="stable")[:levels])
-        width = len(common) + (count > levels)
-        place = np.full(count, len(common))  # rare values
-        place[common] = np.arange(len(common))
-        each = np.vstack([np.eye(width), np.zeros(width)]) / _ROOT
-        vectors, new = each[place], each[len(common)]  # a new value is a rare one, or none
-        said = [f" = {known[level]}" for level in common] + [" = (other)"] * (count > levels)
-        return cls(places, np.vstack([vectors, times @ vectors / times.sum(), new]), said, True)
+            missing, new = vectors[times.argmax()], np.zeros(count - 1)
+        else:
+            common = np.sort(np.argsort(-times, kind="stable")[:LEVELS])
+            said = [f" = {known[level]}" for level in common] + [" = (other)"] * (count > LEVELS)
+            place = np.full(count, len(common))  # rare values
+            place[common] = np.arange(len(common))
+            each = np.vstack([np.eye(len(said)), np.zeros(len(said))]) / _ROOT
+            vectors, new = each[place], each[len(common)]  # a new value is a rare one, or none
+            missing = times @ vectors / times.sum()
+        every = np.tile(new, (len(values) + 2, 1))
+        every[column.present[0]], every[len(values)] = vectors, missing
+        return cls(column.without_rows(), every, said, True)
 
     @classmethod
-    def by_sums(
-        cls, column: Column, sums: TargetSums, centre: float, smooth: float | str
-    ) -> CategoricalEncoding:
-        """The target's mean of each value, scaled; missing is one, new ones are average.
-
-        By sums of the target, less a centre, of all categories of a column.
-        """
-        *means, mean = sums.means(smooth)
-        here = np.unique(column.values)
-        codes = [*here[here >= 0], *here[here < 0]]  # what is missing stands last
-        known = np.array([*(means[code] for code in codes), mean]) + centre
-        low, high = known[:-1].min(), known[:-1].max()
-        scaled = np.clip((known - low) / (high - low if high > low else 1.0), 0.0, 1.0)
-        return cls(_places(coded(column)[0]), scaled[:, None], [""], False)
+    def by_means(cls, column: Column, means: Floats) -> CategoricalEncoding:
+        """The target's mean of each value, scaled; missing is one, new ones are average."""
+        taken = np.append(column.present[0], [len(means) - 2] * (column.n_missing > 0)).astype(int)
+        low, high = means[taken].min(), means[taken].max()
+        scaled = np.clip((means - low) / (high - low if high > low else 1.0), 0.0, 1.0)
+        every = np.full(len(means), scaled[-1])
+        every[taken] = scaled[taken]
+        return cls(column.without_rows(), every[:, None], [""], False)
 
     @property
     def indicators(self) -> bool:
@@ -171,29 +160,34 @@ class CategoricalEncoding:
         return [f"{name}{said}" for said in self.features]
 
     def read(self, column: Column) -> Read:
-        texts, codes = coded(read_alike(column, True, False, None))
-        at = np.array([self.place.get(text, len(self.vectors) - 1) for text in texts], dtype=int)
-        missing = np.array([text is None for text in texts])
+        codes, n_values = read_like(column, self.like).values, len(self.like.categories or ())
+        missing = codes < 0
+        places = np.where(missing, n_values, np.where(codes < n_values, codes, n_values + 1))
         # feature by feature, as an encoder stores them
-        return Read(np.take(self.vectors[at].T, codes, axis=1).T, missing[codes])
+        return Read(np.take(self.vectors.T, places, axis=1).T, missing)
 
 
 Becomes = NumericEncoding | CategoricalEncoding
+
+
+class TargetMeans(NamedTuple):
+    """That categories become means of a target: what of, about what its sums are, how smooth."""
+
+    target: str
+    centre: float
+    smooth: float | str
 
 
 def encode_column(
     column: Column,
     kind: ColumnFacts,
     summary: ColumnSummary | None = None,
-    *,
-    means: CategoricalEncoding | None = None,
-    target: str = "the target",
-    levels: int = LEVELS,
+    means: TargetMeans | None = None,
 ) -> ColumnFacts:
     """Learn from a cleaned column, read as its kind says, what it becomes.
 
-    ``summary`` is of all rows, where the column is only a sample. ``means`` of a target may be
-    there, which categories become instead of indicators.
+    ``summary`` is of all rows, where the column is only a sample. Categories of more than yes or no
+    become ``means`` of a target where these are asked for, instead of indicators.
     """
     name, column = column.name, as_read(column, kind)
     if summary is None:
@@ -203,11 +197,18 @@ def encode_column(
     becomes: Becomes
     if not column.words:
         becomes = NumericEncoding.of(column, summary.low, summary.high)
-    elif means is not None:
-        becomes = means
+    elif (
+        means is not None
+        and summary.sums is not None
+        and not column.ordered
+        and column.n_values + (column.n_missing > 0) > 2
+    ):
+        of_values = summary.sums.means(means.smooth) + means.centre
+        becomes = CategoricalEncoding.by_means(column, of_values)
     else:
-        becomes = CategoricalEncoding.of(column, levels, summary.counts[column.present[0]])
-    how = _describe(column, summary, None if becomes.has_indicator else target, levels)
+        becomes = CategoricalEncoding.of(column, summary.counts[column.present[0]])
+    target = None if means is None or becomes.has_indicator else means.target
+    how = _describe(column, summary, target)
     features = tuple(becomes.names(name))
     return replace(kind, how=how, features=features, missing=summary.n_missing, becomes=becomes)
 
@@ -219,27 +220,7 @@ def as_read(column: Column, kind: ColumnFacts) -> Column:
     return column
 
 
-def coded(column: Column) -> tuple[list[str | None], NDArray[np.intp]]:
-    """A column's values as text, None for a missing one, and each row's place among them."""
-    if column.categories is not None:
-        texts, codes = list(column.categories), column.values
-    else:
-        distinct, _, codes = column.tabulated
-        texts = [column.show(v) if column.dates else shortest(v) for v in distinct.tolist()]
-    present = np.bincount(codes + 1, minlength=len(texts) + 1) > 0  # missing first
-    if present[0]:
-        codes = np.where(codes < 0, len(texts), codes)
-    present = np.append(present[1:], present[0])
-    named: list[str | None] = [*texts, None]
-    place = np.cumsum(present) - 1
-    return [text for text, here in zip(named, present, strict=True) if here], place[codes]
-
-
-def _places(texts: list[str | None]) -> dict[str | None, int]:
-    return {text: place for place, text in enumerate(texts)}
-
-
-def _describe(column: Column, summary: ColumnSummary, target: str | None, levels: int) -> str:
+def _describe(column: Column, summary: ColumnSummary, target: str | None) -> str:
     """In a few words what becomes of it."""
     values, n_values, gaps = column.present[0], column.n_values, bool(summary.n_missing)
     if n_values == 1 and not summary.low < summary.high:
@@ -252,7 +233,7 @@ def _describe(column: Column, summary: ColumnSummary, target: str | None, levels
         how, filled = f"{first} to {last} in {n_values - 1} equal steps", "median"
     elif column.words and n_values > 2:
         how = f"{counted(n_values, 'value')}: an indicator for each"
-        how += f" of the {levels} most frequent, one for the others" * (n_values > levels)
+        how += f" of the {LEVELS} most frequent, one for the others" * (n_values > LEVELS)
         filled = "the average of all"
     else:
         how = _scaled(column, summary)

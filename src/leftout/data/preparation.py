@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from leftout.checks import check_count
-from leftout.data.column_reader import PREDICTION, TARGET, sampled, sampled_places
-from leftout.data.columns import Column, names_of
+from leftout.data.column_reader import sampled, sampled_places
+from leftout.data.columns import Column, named, names_of
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoding import Floats
 from leftout.data.profiling.column_types import ColumnFacts
-from leftout.data.roles import is_name, outcome_of
+from leftout.data.roles import assign, with_values
 from leftout.data.schema_inference import MOST_FEATURES, TableSchema, infer_schema
 from leftout.data.sources import File, Source
 from leftout.errors import InputError
@@ -183,22 +183,19 @@ def prepare_table(
     The target has no say in what is searched, unless ``encoding`` is ``"target"``. Columns that
     repeat another count ``once``.
     """
-    declared = ColumnDeclarations.by(reading, names_of(source.table))
+    declared = ColumnDeclarations.of(names_of(source.table), reading)
     raw = declared.columns(source.table, unread=reading.drop)
     declared.check(raw)
     n_rows = len(raw[0])
     check_width(len(raw))
+    raw, target = with_values(raw, reading.target, "target")
+    raw, prediction = with_values(raw, reading.prediction, "prediction", target)
+    reading = replace(reading, target=target, prediction=prediction)
     rows = np.arange(n_rows)
-    target = outcome_of(raw, reading.target)
-    prediction = outcome_of(raw, reading.prediction, "prediction")
     if sample is not None:
-        strata = _strata(target if reading.encoding == "target" else None, n_rows)
-        rows = _sampled(strata, sample, rng)
+        kept = assign(raw, target).target if reading.encoding == "target" else None
+        rows = _sampled(_strata(named(raw, kept), n_rows), sample, rng)
     check_length(len(rows))
-    if target is not None and not is_name(reading.target):  # values that came beside the table
-        reading = replace(reading, target=target.take(rows))
-    if prediction is not None and not is_name(reading.prediction):
-        reading = replace(reading, prediction=prediction.take(rows))
     if len(rows) < n_rows:
         raw = [sampled(column, rows) for column in raw]
     decided = _schema(raw, declared, reading, once)
@@ -225,14 +222,9 @@ def _schema(
         f"{len(places):,} of the table's {len(raw[0]):,} rows, always the same ones; their ranges "
         "and counts are those of all rows."
     )
-    block, asked = {column.name: column for column in raw}, reading
-    for key, name in ((TARGET, "target"), (PREDICTION, "prediction")):
-        given = getattr(reading, name)
-        if isinstance(given, Column):
-            block[key] = given
-            asked = replace(asked, **{name: sampled(given, places)})  # type: ignore[arg-type]
+    block = {column.name: column for column in raw}
     part = [sampled(column, places) for column in raw]
-    return infer_schema(part, declared, asked, once, lambda one: one.over(block)).on_rows(block)
+    return infer_schema(part, declared, reading, once, lambda one: one.over(block)).on_rows(block)
 
 
 def check_width(n_columns: int) -> None:

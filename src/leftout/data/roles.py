@@ -5,12 +5,14 @@ A target: which of its values counts, and what it is as numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leftout.data.cleaning import unique
 from leftout.data.columns import Column, column_of, find, found
 from leftout.errors import InputError, parameter_label
 from leftout.text import as_name, counted, unambiguous
@@ -20,37 +22,34 @@ _SHOWN = 5
 
 
 class Roles(NamedTuple):
-    """The parts that columns play, by their names in the table."""
+    """The parts that columns play, by their names."""
 
-    target: Column | None  # a column of the table, or one that came beside it
-    targets: set[str]  # columns of the table that are the target
+    target: str | None
     sensitive: list[str]
     dropped: list[str]
-    prediction: Column | None = None  # of the target: a column of the table, or one beside it
-    predictions: frozenset[str] = frozenset()  # columns of the table that are the prediction
+    prediction: str | None = None  # of the target
 
     @property
     def aside(self) -> set[str]:
         """Columns that nothing is searched in."""
-        return self.targets | self.predictions | {*self.sensitive, *self.dropped}
+        alone = {name for name in (self.target, self.prediction) if name is not None}
+        return alone | {*self.sensitive, *self.dropped}
 
     def of(self, name: str) -> str:
         """The part of a column, in a word or two."""
-        parts = {
-            "target": self.targets, "prediction": self.predictions, "sensitive": self.sensitive,
-            "dropped": self.dropped,
+        parts: dict[str, Sequence[str | None]] = {
+            "target": [self.target], "prediction": [self.prediction],
+            "sensitive": self.sensitive, "dropped": self.dropped,
         }  # fmt: skip
         return next((part for part, names in parts.items() if name in names), "searched")
 
     def renamed(self, now: Mapping[str, str]) -> Roles:
         """The same parts, by other names of the columns."""
         return Roles(
-            self.target,
-            {now[name] for name in self.targets},
+            None if self.target is None else now[self.target],
             [now[name] for name in self.sensitive],
             [now[name] for name in self.dropped],
-            self.prediction,
-            frozenset(now[name] for name in self.predictions),
+            None if self.prediction is None else now[self.prediction],
         )
 
 
@@ -65,50 +64,52 @@ def assign(
     names = [column.name for column in columns]
     dropped = _in_order(names, drop, "drop")
     hidden = _in_order(names, sensitive, "sensitive")
-    outcome, guess = outcome_of(columns, target), outcome_of(columns, prediction, "prediction")
-    targets = _in_table(columns, target, outcome)
+    outcome = None if target is None else find(names, target, "target")
+    guess = None if prediction is None else find(names, prediction, "prediction")
     for name in hidden:
         if name in dropped:
             raise InputError(f"The column {name!r} is to be dropped, and sensitive. Choose one.")
-    for name in targets & {*dropped, *hidden} if is_name(target) else ():
+    if outcome in (*dropped, *hidden):
         raise InputError(
-            f"The column {name!r} is the target, and is dropped or sensitive, too. Choose one."
+            f"The column {outcome!r} is the target, and is dropped or sensitive, too. Choose one."
         )
-    guesses, taken = _in_table(columns, prediction, guess), targets | {*dropped, *hidden}
-    for name in guesses & taken if is_name(prediction) else ():
+    if guess is not None and guess in (outcome, *dropped, *hidden):
         raise InputError(
-            f"The column {name!r} is the prediction, and is the target, dropped or sensitive, too. "
-            "Choose one."
+            f"The column {guess!r} is the prediction, and is the target, dropped or sensitive, "
+            "too. Choose one."
         )
-    return Roles(outcome, targets, hidden, dropped, guess, frozenset(guesses - taken))
+    return Roles(outcome, hidden, dropped, guess)
 
 
-def _in_table(columns: list[Column], asked: Any, found: Column | None) -> set[str]:
-    """Columns that are the target, or its prediction: if it came beside the table, its equals."""
-    if found is None or is_name(asked):
-        return set() if found is None else {found.name}
-    return {column.name for column in columns if _same(column, found)}
+def with_values(
+    columns: list[Column], given: Any, what: str, target: Any = None
+) -> tuple[list[Column], Any]:
+    """Columns of a table with a target or prediction among them, and its name.
+
+    It is ``given`` by its name, or as values beside the table, one for each row: these are a column
+    that has the same, best under the same name, or else one more; of a prediction, not the target.
+    """
+    if is_name(given):
+        return columns, given
+    values = given if isinstance(given, Column) else beside(columns, given, what)
+    for column in sorted(columns, key=lambda column: column.name != values.name):
+        if column.name == target:
+            continue
+        if column.dates == values.dates and np.array_equal(column.codes(), values.codes()):
+            return columns, column.name
+    *_, name = unique([*(column.name for column in columns), values.name])
+    return [*columns, replace(values, name=name)], name
 
 
-def outcome_of(columns: list[Column], target: Any, what: str = "target") -> Column | None:
-    """The target, or ``what`` is asked for: a column by its name, or values beside the table."""
-    if target is None or isinstance(target, Column):
-        return target
-    if is_name(target):
-        names = [column.name for column in columns]
-        return columns[names.index(find(names, target, what))]
-    return beside(columns, target, what)
-
-
-def beside(columns: list[Column], target: Any, what: str = "target") -> Column:
-    """The target from values that came beside the table, one for each row."""
-    outcome = column_of(target, getattr(target, "name", None) or what)
-    if len(outcome) != len(columns[0]):
+def beside(columns: list[Column], values: Any, what: str = "target") -> Column:
+    """Values that came beside a table, one for each row."""
+    column = column_of(values, getattr(values, "name", None) or what)
+    if len(column) != len(columns[0]):
         raise InputError(
-            f"The {what} has {len(outcome):,} values for {len(columns[0]):,} rows; one for each "
+            f"The {what} has {len(column):,} values for {len(columns[0]):,} rows; one for each "
             "row is needed."
         )
-    return outcome
+    return column
 
 
 def is_name(target: Any) -> bool:
@@ -119,10 +120,6 @@ def is_name(target: Any) -> bool:
 def _in_order(names: list[str], wanted: Iterable[Any] | None, what: str) -> list[str]:
     chosen = found(names, wanted, what)
     return [name for name in names if name in chosen]
-
-
-def _same(column: Column, other: Column) -> bool:
-    return column.dates == other.dates and np.array_equal(column.codes(), other.codes())
 
 
 def levels_of(target: Column, positive: Any = None) -> list[Any] | None:

@@ -6,25 +6,21 @@ what an encoder needs exactly: ranges, counts of categories and of missing cells
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
-from leftout.data.cleaning import clean, unique
 from leftout.data.column_reader import (
-    PREDICTION,
-    TARGET,
     Block,
     ColumnReader,
     Summarize,
     SummaryPass,
-    readers_of,
     target_scale,
 )
 from leftout.data.column_summary import ColumnSummary
-from leftout.data.columns import Column, natural
+from leftout.data.columns import Column, named, natural
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import as_read
@@ -52,6 +48,7 @@ class TableSchema:
     target: Column | None
     positive: Any
     prediction: Column | None
+    target_labels: dict[str, str]
     sensitive: list[str]
     dropped: dict[str, str]
     facts: list[ColumnFacts]
@@ -61,17 +58,19 @@ class TableSchema:
     suspects: list[Suspect]
     encoder: TableEncoder
     readers: dict[str, ColumnReader]
-    searching: tuple[ColumnReader, ...]
 
     def on_rows(self, block: Block) -> Self:
         """The same with columns of other rows than those that it was decided on."""
         read = {name: reader.column(block[reader.raw]) for name, reader in self.readers.items()}
+        predicted = None
+        if self.prediction is not None:
+            predicted = _in_words(read[self.prediction.name], self.target_labels)
         return replace(
             self,
             columns=[read[column.name] for column in self.columns],
             searched=[read[column.name] for column in self.searched],
             target=None if self.target is None else read[self.target.name],
-            prediction=read.get(PREDICTION),
+            prediction=predicted,
         )
 
 
@@ -89,29 +88,18 @@ def infer_schema(
     """
     roles, columns, kinds = _judged(raw, declared, reading)
     called = {label: kind.name for label, kind in kinds.items()}
-    outcome = _meant(columns, roles.target, roles.targets)
-    if outcome is not None:  # one that came beside the table has a name of its own
-        others = [column.name for column in columns if column.name not in roles.targets]
-        outcome = replace(outcome, name=unique([*others, outcome.name])[-1])
+    outcome = named(columns, roles.target)
     inside = outcome if reading.encoding == "target" else None
-    labels = {} if outcome is None else declared.values(raw, columns, outcome.name)
+    labels = {} if outcome is None else declared.dictionary.values(called[outcome.name])
     positive = labels.get(str(reading.positive), reading.positive)
     fixed = [_without_texts(column, kinds[column.name]) for column in columns]
     readers = {c.name: ColumnReader.of(called[c.name], c, declared) for c in fixed}
-    if outcome is not None and outcome.name not in readers:
-        readers[outcome.name] = ColumnReader.of(TARGET, outcome, ColumnDeclarations.of([]))
-    predicted = _meant(columns, roles.prediction, roles.predictions)
-    if predicted is not None:
-        predicted = _in_words(predicted, labels)
-        used = labels if set(predicted.categories or ()) <= set(labels.values()) else {}
-        if len(roles.predictions) == 1:
-            cells, by = called[predicted.name], declared
-        else:
-            cells, by = PREDICTION, ColumnDeclarations.of([])
-        readers[PREDICTION] = ColumnReader.of(cells, predicted, by, used)
+    predicted = named(columns, roles.prediction)
     summaries: dict[str, ColumnSummary] = {}
     if summarize is not None:
-        every = readers_of(list(called.values()), fixed, list(kinds.values()), declared)
+        every = tuple(
+            ColumnReader.of(called[c.name], as_read(c, kinds[c.name]), declared) for c in fixed
+        )
         target = None if inside is None else readers[inside.name]
         made = summarize(SummaryPass(every, target, *target_scale(inside, positive)))
         summaries = dict(zip(called, made, strict=True))
@@ -149,7 +137,7 @@ def infer_schema(
         )
     dropped = dict.fromkeys(roles.dropped, "asked for") | encoder.dropped_
     dropped |= {line.column: f"a copy of {as_name(line.of)}" for line in repeated}
-    unknown = {*roles.targets, *roles.predictions, *dropped}
+    unknown = {roles.target, roles.prediction, *dropped}
     known = [column for column in columns if column.name not in unknown]
     hidden = [column for column in columns if column.name in roles.sensitive]
     may_mean = [
@@ -163,7 +151,8 @@ def infer_schema(
         searched=searched,
         target=outcome,
         positive=positive,
-        prediction=predicted,
+        prediction=None if predicted is None else _in_words(predicted, labels),
+        target_labels=labels,
         sensitive=roles.sensitive,
         dropped=dropped,
         facts=column_report(columns, kinds, roles, repeated, encoder, summaries),
@@ -173,7 +162,6 @@ def infer_schema(
         suspects=may_mean,
         encoder=encoder,
         readers=readers,
-        searching=readers_of(known_by, searched, kinds_of, declared),
     )
 
 
@@ -249,13 +237,6 @@ def _is_labels(column: Column, kind: ColumnFacts) -> bool:
     """Whether numbers are so few that they name groups, unless somebody says otherwise."""
     said = kind.why == f"declared: {kind.kind}"
     return kind.read_as == "number" and column.n_values <= FEW and not said
-
-
-def _meant(columns: list[Column], given: Column | None, names: Set[str]) -> Column | None:
-    """The target or the prediction as it was meant: a column of the table, or one beside it."""
-    if given is None or len(names) != 1:
-        return None if given is None else clean(given)
-    return next(column for column in columns if column.name in names)
 
 
 def _in_words(predicted: Column, labels: Mapping[str, str]) -> Column:

@@ -83,7 +83,7 @@ def _store_as_text(path: str, copy: Path, types: dict[str, _TextType]) -> pa.Sch
                 yield block
 
     name = called(path)
-    codec = detect_encoding(blocks, name)
+    codec = detect_encoding(blocks(), name)
     with _text(path, codec) as file:
         start = file.read(_START).encode()
     dialect = Dialect.of(start, "\t" if ".tsv" in path.lower() else ",", name)

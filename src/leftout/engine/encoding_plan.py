@@ -44,13 +44,10 @@ class EncodingPlan:
     encoder : TableEncoder
     readers : dict of ColumnReader
         By the columns' names in the audit.
-    searching : tuple of ColumnReader
-        Of the columns that the encoder has learned from, as it reads them.
     """
 
     encoder: TableEncoder
     readers: dict[str, ColumnReader]
-    searching: tuple[ColumnReader, ...]
 
     @property
     def n_features(self) -> int:
@@ -64,7 +61,9 @@ class EncodingPlan:
         """
         room = np.empty((self.n_features, min(chunk.batch_size, chunk.n_rows)))
         plans = enumerate(self.encoder.columns_)
-        needed = {place: self.searching[place] for place, plan in plans if plan.becomes is not None}
+        needed = {
+            place: self.readers[plan.label] for place, plan in plans if plan.becomes is not None
+        }
         for start, batch in chunk.batches([reader.raw for reader in needed.values()]):
             if places is not None:
                 first, last = np.searchsorted(places, [start, start + batch.num_rows])
@@ -125,7 +124,7 @@ def prepare_chunks(
                 f"The {what} of a table in files is one of its columns; {what} is "
                 f"{type(given).__name__}. Name the column."
             )
-    declared = ColumnDeclarations.by(reading, names)
+    declared = ColumnDeclarations.of(names, reading)
     check_width(len(names))
     check_length(n_rows)
     places = sampled_places(n_rows, sample)
@@ -147,7 +146,7 @@ def prepare_chunks(
         X=schema.encoder.fit_scale(schema.searched),
         index=None,
     )
-    return EncodingPlan(schema.encoder, schema.readers, schema.searching), prepared
+    return EncodingPlan(schema.encoder, schema.readers), prepared
 
 
 def within(chunks: Sequence[Chunk], places: Places) -> list[tuple[Chunk, Places]]:

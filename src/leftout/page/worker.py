@@ -41,7 +41,7 @@ from leftout.files import plain, write_into, write_whole
 from leftout.page.form import AUTO, OUTCOME
 from leftout.page.uploads import Limits
 from leftout.running import collected_warnings, limit_memory
-from leftout.settings import Settings, as_option
+from leftout.settings import Reading, Settings, as_option
 from leftout.text import as_name, quoted, shortened
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def profiled(source: Source, dictionary: Any = None) -> dict[str, Any]:
     most = max(_JUDGED_LEAST, min(_JUDGED_ROWS, _JUDGED_CELLS // len(names)))
     table = rows_of(source.table, sampled_places(n_rows, most))
     with collected_warnings() as notes:
-        declared = ColumnDeclarations.of(names, dictionary=dictionary)
+        declared = ColumnDeclarations.of(names, Reading(dictionary=dictionary))
         try:
             raw = declared.columns(table)
         except InputError as error:

@@ -18,7 +18,6 @@ from leftout.text import listed, quoted, shown
 if TYPE_CHECKING:
     import pandas as pd
 
-_MAX_ROWS = 1_048_576  # of a sheet, in any spreadsheet program
 _SHOWN_SHEETS = 10
 _ERRORS = ("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!")
 _MISSING = frozenset((*MISSING, *_ERRORS))
@@ -32,7 +31,7 @@ def read_excel(
     import pandas as pd
 
     rows: list[list[Any]] = []
-    width = text_size = 0
+    width = 0
     with _opened(data, called, limits) as book:
         chosen = book[_choose([each.title for each in book.worksheets], sheet, called)]
         chosen.reset_dimensions()  # what a file says of itself may be wrong
@@ -41,12 +40,8 @@ def read_excel(
             while row and row[-1] is np.nan:  # formats reach further than values
                 row.pop()
             width = max(width, len(row))
-            text_size += sum(len(cell) for cell in row if isinstance(cell, str))
             rows.append(row)
             limits.check_shape(len(rows), width, called)
-            limits.check_bytes(text_size, called)
-            if len(rows) > _MAX_ROWS:
-                raise ValueError("more rows than a sheet may have")
     while rows and not rows[-1]:
         rows.pop()
     table = pd.DataFrame([row + [np.nan] * (width - len(row)) for row in rows], dtype=object)

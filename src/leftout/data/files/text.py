@@ -7,9 +7,9 @@ import csv
 import gzip
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from leftout.data.cleaning import CODE, MISSING
@@ -23,24 +23,20 @@ if TYPE_CHECKING:
 
 _SEPARATORS = (",", ";", "\t", "|")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_LABELS = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16", "cp1252": "Windows-1252"}
 # What no text has, but for the end of a file of old.
 _CONTROL = re.compile("[\0-\x08\x0e-\x19\x1c-\x1f]")
-# Bytes that a file's dialect is told from, and records of them; bytes unpacked at a time.
-_START, _TRIED, _BLOCK = 1 << 16, 20, 1 << 20
+# Bytes that a file's dialect is told from, and records of them.
+_START, _TRIED = 1 << 16, 20
 # A field that begins with a zero and another digit; the zero comes first in the pattern, since one
 # byte is searched for faster than any of several.
 _CODED = re.compile(rb'0\d(?:(?<=[,;\t|"\r\n ]0\d)|(?<=[,;\t|"\r\n ][+-]0\d))')
-# What spreadsheets write, and take, as a first line.
-_SEPARATOR_LINE = re.compile(rb'"?sep=([,;\t|])"?[ \t]*(?:\r\n?|\n)', re.IGNORECASE)
 
 
 class Dialect(NamedTuple):
-    """How a delimited text is written; ``skip`` lines are above the names."""
+    """How a delimited text is written, and what its columns are called."""
 
     names: list[str]
     separator: str
-    skip: int
 
     @classmethod
     def of(cls, data: bytes, usual: str, called: str) -> Dialect:
@@ -48,11 +44,7 @@ class Dialect(NamedTuple):
         start = data[:_START]
         if not start.strip():
             raise InputError(f"{called} is empty; a table with names and rows is needed.")
-        line = _SEPARATOR_LINE.match(start)
-        separator = (
-            line[1].decode() if line else _guess_separator(start.decode(errors="replace"), usual)
-        )
-        found = cls([], separator, int(line is not None))
+        found = cls([], _guess_separator(start.decode(errors="replace"), usual))
         records = found.records(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline=""))
         names, second = (next(records, (0, []))[1] for _ in range(2))
         refuse_unnamed([i for i, name in enumerate(names) if not name.strip()], called)
@@ -66,9 +58,8 @@ class Dialect(NamedTuple):
     def options(self) -> dict[str, Any]:
         """What pandas' reader is asked for; marks for missing cells are missing."""
         return {
-            "sep": self.separator, "skiprows": self.skip, "skipinitialspace": True,
-            "na_values": list(MISSING), "keep_default_na": False, "index_col": False,
-            "on_bad_lines": "error",
+            "sep": self.separator, "skipinitialspace": True, "na_values": list(MISSING),
+            "keep_default_na": False, "index_col": False, "on_bad_lines": "error",
         }  # fmt: skip
 
     def refuse_ragged(self, text: IO[str], called: str) -> None:
@@ -82,11 +73,9 @@ class Dialect(NamedTuple):
 
     def records(self, text: IO[str]) -> Iterator[tuple[int, list[str]]]:
         """Line number and fields of each record, up to a cell longer than the csv module takes."""
-        for _ in range(self.skip):
-            text.readline()
         rows = csv.reader(text, delimiter=self.separator, skipinitialspace=True)
         with suppress(csv.Error):  # that limit is the process's, and not ours to change
-            yield from ((rows.line_num + self.skip, row) for row in rows if row)
+            yield from ((rows.line_num, row) for row in rows if row)
 
 
 def read_text(
@@ -95,7 +84,11 @@ def read_text(
     """The table in delimited text; ``separator`` is the usual one of such files."""
     import pandas as pd
 
-    data = decoded(unpacked(data, called, limits) if gzipped else data, called)
+    if gzipped:
+        with gzip.open(io.BytesIO(data)) as file:
+            data = file.read(limits.unpacked + 1)
+        limits.check_bytes(len(data), called)
+    data = decoded(data, called)
     dialect = Dialect.of(data, separator, called)
     # half of the lines, since a cell of text may hold some itself
     limits.check_shape(data.count(b"\n") // 2, len(dialect.names), called)
@@ -103,7 +96,7 @@ def read_text(
     options = dialect.options() | {"low_memory": False}
     table = pd.read_csv(io.BytesIO(data), **options)
     numeric = [place for place, dtype in enumerate(table.dtypes) if dtype.kind in "iuf"]
-    if numeric and has_codes(data):
+    if numeric and _CODED.search(data):
         written = pd.read_csv(io.BytesIO(data), **options, usecols=numeric, dtype=str)
         for place, name in enumerate(table.columns[numeric]):
             if written.iloc[:, place].str.match(CODE.pattern).any():
@@ -114,73 +107,38 @@ def read_text(
     return table.set_axis(dialect.names, axis=1)
 
 
-def unpacked(data: bytes, called: str, limits: TableLimits) -> bytes:
-    """What a gzip file holds, within the limits."""
-    parts: list[bytes] = []
-    size = 0
-    with gzip.open(io.BytesIO(data)) as file:
-        while part := file.read(_BLOCK):
-            parts.append(part)
-            size += len(part)
-            limits.check_bytes(size, called)
-    return b"".join(parts)
-
-
 def decoded(data: bytes, called: str) -> bytes:
     """The same text in UTF-8, without a byte order mark."""
-    codec = detect_encoding(lambda: [data], called)
+    codec = detect_encoding([data], called)
     if codec == "utf-8-sig":
         return data.removeprefix(codecs.BOM_UTF8)
-    try:
-        return data.decode(codec).encode()
-    except UnicodeDecodeError as error:
-        raise undecodable(called, codec, error.start) from error
+    return data.decode(codec).encode()
 
 
-def detect_encoding(blocks: Callable[[], Iterable[bytes]], called: str) -> str:
-    """The codec of a text in blocks, which may be asked for again; warns of a guess.
+def detect_encoding(blocks: Iterable[bytes], called: str) -> str:
+    """The codec of a text in blocks: UTF-16 by its mark, UTF-8, or else Windows-1252, with a note.
 
-    Without a byte order mark it is UTF-8, or else Windows-1252. Binary data is refused, and UTF-8
-    with a few bytes that are not.
+    Binary data is refused.
     """
-    start = next(iter(blocks()), b"")
-    codec = "utf-16" if start.startswith(_UTF16) else _single_byte_or_utf8(blocks, called)
-    if _CONTROL.search(start[: 4 * _START].decode(codec, "ignore")[:_START]):
+    decoder, codec, start = codecs.getincrementaldecoder("utf-8")(), "utf-8-sig", None
+    for block in chain(blocks, [b""]):
+        if start is None:
+            start = block[: 4 * _START]
+            if start.startswith(_UTF16):
+                codec = "utf-16"
+                break
+        if b"\0" in block:
+            raise _binary(called)
+        if codec == "utf-8-sig":
+            try:
+                decoder.decode(block, final=not block)
+            except UnicodeDecodeError:
+                codec = "cp1252"
+    if start and _CONTROL.search(start.decode(codec, "ignore")[:_START]):
         raise _binary(called)
     if codec == "cp1252":
-        warn(f"{called} is not UTF-8 text; it was read as {_LABELS[codec]}.")
+        warn(f"{called} is not UTF-8 text; it was read as Windows-1252.")
     return codec
-
-
-def _single_byte_or_utf8(blocks: Callable[[], Iterable[bytes]], called: str) -> str:
-    decoder, place = codecs.getincrementaldecoder("utf-8")(), 0
-    block = b""
-    try:
-        for block in blocks():
-            if b"\0" in block:
-                raise _binary(called)
-            held = len(decoder.getstate()[0])
-            decoder.decode(block)
-            place += len(block)
-        held, block = len(decoder.getstate()[0]), b""
-        decoder.decode(b"", final=True)
-        return "utf-8-sig"
-    except UnicodeDecodeError as error:
-        text = block.decode("utf-8", "replace")
-        n_broken = text.count("\ufffd")
-        n_encoded = sum(char > "\x7f" for char in text) - n_broken
-        if n_encoded > n_broken:
-            raise undecodable(called, "utf-8-sig", place - held + error.start) from error
-    return "cp1252"
-
-
-def undecodable(called: str, codec: str, place: int) -> InputError:
-    """The refusal of a text that is not in the encoding that it begins in."""
-    looks = "is UTF-8" if codec == "utf-8-sig" else f"looks like {_LABELS[codec]}"
-    return InputError(
-        f"{called} {looks} text, but its byte {place:,} is not. Save it as UTF-8, in a "
-        "spreadsheet with 'CSV UTF-8'."
-    )
 
 
 def _binary(called: str) -> InputError:
@@ -207,8 +165,3 @@ def _guess_separator(start: str, usual: str) -> str:
         return best
     first = start.lstrip("\r\n").splitlines()[0]
     return max((usual, *_SEPARATORS), key=first.count)
-
-
-def has_codes(data: bytes) -> bool:
-    """Whether a field of the text begins with a zero and another digit, as codes do."""
-    return _CODED.search(data) is not None
