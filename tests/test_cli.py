@@ -258,21 +258,19 @@ def test_each_option_of_the_demo_asks_for_one_thing(demo_table, monkeypatch, wor
 
 
 @pytest.mark.parametrize(
-    ("words", "features", "d", "across"),
+    ("words", "features", "d"),
     [
-        ("", 5, 0.8, None),
-        ("--components 2", 5, 2, None),
-        ("--across 2-4", 5, 0.8, [2, 3, 4]),
-        ("--across none", 5, 0.8, []),
-        ("--drop a,c", 3, 0.8, None),
-        ("--categorical code", 8, 0.8, None),
+        ("", 5, 0.8),
+        ("--components 2", 5, 2),
+        ("--drop a,c", 3, 0.8),
+        ("--categorical code", 8, 0.8),
     ],
 )
-def test_each_option_of_fair_asks_for_one_thing(monkeypatch, file, words, features, d, across):
+def test_each_option_of_fair_asks_for_one_thing(monkeypatch, file, words, features, d):
     given = caught(monkeypatch, "leftout.fair.mitigation.mitigate")
     assert call("fair", file, "--groups-col", "side", *words.split()).exit_code == 2
     X, groups, asked = given["values"]
-    assert (X.shape, asked, given["across"]) == ((90, features), d, across)
+    assert (X.shape, asked) == ((90, features), d)
     assert groups.tolist() == pd.read_csv(file)["side"].tolist()
 
 
@@ -301,7 +299,7 @@ def test_fair_says_what_to_bear_in_mind_once(monkeypatch, file):
         return mitigate(*values, **named)
 
     monkeypatch.setattr("leftout.fair.mitigation.mitigate", noted)
-    result = call("fair", file, "--groups-col", "side", "--across", "none")
+    result = call("fair", file, "--groups-col", "side")
     assert (result.exit_code, result.stderr) == (0, "Note: Bear this in mind.\n")
 
 

@@ -101,20 +101,6 @@ def _groups(text: str) -> int | str:
     return int(bare)
 
 
-def _numbers(text: str) -> list[int] | None:
-    """Numbers in a list with commas and ranges; None for ``auto``, an empty list for ``none``."""
-    if text in (AUTO, "none"):
-        return None if text == AUTO else []
-    found: list[int] = []
-    for part in text.split(","):
-        low, dash, high = part.strip().partition("-")
-        known = is_number(low) and (not dash or is_number(high))
-        if not known or not int(low) <= int(high or low) <= 100_000:
-            raise ValueError
-        found += range(int(low), int(high or low) + 1)
-    return found
-
-
 def _listed(text: str) -> list[str] | None:
     return [name.strip() for name in text.split(",")] if text else None
 
@@ -347,9 +333,6 @@ OTHER_COMMANDS = {
     "groups_col": Setting(
         "column that says each row's group; several (A,B) for their combinations", "--groups-col",
         "COL", required=True),
-    "across": Setting(
-        "numbers of components to compare", "--across", "auto|none|1-15|2,5,9", takes=_numbers,
-        usual=AUTO, valid="a list of numbers such as 1-15, or 2,5,9; or auto, or none"),
     "fewest": Setting(
         "fewest rows of a group and of its rest; by default 30 or so", "--min-size", "N|5%",
         takes=_size, valid="a number of rows (200), or a share of them (5%)"),

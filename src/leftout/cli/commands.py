@@ -238,7 +238,7 @@ def _harm(source: Source, given: dict[str, Any], report: Report) -> _Found:
 
 @click.command()
 @takes(
-    "table", "sheet", "groups_col", "n_components", "across", "drop", "categorical", "numeric",
+    "table", "sheet", "groups_col", "n_components", "drop", "categorical", "numeric",
     "missing", "dictionary", "out", "as_json", "quiet",
 )  # fmt: skip
 def fair(**given: Any) -> None:
@@ -258,10 +258,7 @@ def _fair(source: Source, given: dict[str, Any], report: Report) -> _Found:
     raw = source.table
     by = options.names(given["groups_col"], raw, "groups_col")
     encoder, sides = _encoder(raw, given, [], by), options.groups(raw, by)
-    found = mitigate(
-        encoder.fit_transform(raw), sides, given["n_components"],
-        across=given["across"], progress=report,
-    )  # fmt: skip
+    found = mitigate(encoder.fit_transform(raw), sides, given["n_components"], progress=report)
     columns = list(map(str, by))
     data = {"groups_col": columns, **found.to_dict()}
     return _Found(lambda to: terminal.show_fair(to, found, columns), data, {})

@@ -17,7 +17,6 @@ from leftout.groups.sizes import check_size
 from leftout.linalg.losses import Array, signed, summarise
 from leftout.representation.base import check_variance, dimensions
 
-PROJECTION_CENTERINGS = ("global", "none")
 ROUND_HISTORY = np.dtype([("rank", int), ("found", float), ("bound", float), ("groups", int)])
 # Where there are more axes than this, the game is played in the leading ones that hold all but this
 # share of what PCA leaves.
@@ -261,7 +260,7 @@ class MinimaxPCA(Projection):
         check_floor("trade_off", self.trade_off)
         check_whole("extra", self.extra)
         check_count("max_rounds", self.max_rounds)
-        self._fitting(X, lambda matrix: self._fit(matrix, groups), PROJECTION_CENTERINGS)
+        self._fitting(X, lambda matrix: self._fit(matrix, groups))
         return self
 
     def _fit(self, X: Array, groups: ArrayLike | None) -> None:
