@@ -11,9 +11,10 @@ from threadpoolctl import threadpool_limits
 
 import paper_data
 from benchmarks.harm import encoded
-from leftout import FairPCA, MaxDisparityPartition, MinimaxPCA, afterwards, harm
+from leftout import FairPCA, MaxDisparityPartition, MinimaxPCA, harm
 from leftout.datasets import make_planted
 from leftout.downstream.outcomes import VARIANTS
+from leftout.fair.assessment import afterwards
 from leftout.fair.worst import GroupSearch
 
 TABLES = ("demo", "students", "credit", "diabetes", "adult")

@@ -403,7 +403,7 @@ def afterwards(worst=(0.638, 0.717, 0.427), gain=(0.224, 0.147, 0.301), **change
             under("MinimaxPCA", 0.339, worst[2], 0.182, 1.086, gain and held[2]),
         ],
         "size": 633, "rows": 5_000, "of_rows": REST + GROUP, "bound": 0.389,
-        "gain": gain and Interval(*gain), "splits": 5 if gain else 0, "n_components": 3,
+        "gain": gain and Interval(*gain), "splits": 5 if gain else 0,
     }  # fmt: skip
     return Afterwards(**settled | changed)
 

@@ -15,7 +15,6 @@ from leftout import plots, report
 
 TITLES = {
     "null test": "The same search in surrogates",
-    "worst by dimension": "The worst-off group, by number of components",
     "trade-off": "What protecting the worst off costs",
     "rounds": "Projection against search, round by round",
     "features": "A disparity of 0.584, by feature",
@@ -33,8 +32,6 @@ TITLES = {
 def figures():
     told = known.explanation()
     yield "null test", plots.null_test, (known.trust(),), {}
-    after = [known.afterwards(n_components=d, bound=0.4 - 0.01 * d) for d in (4, 2)]
-    yield "worst by dimension", plots.worst_by_dimension, (after,), {}
     yield "trade-off", plots.trade_off, (known.trade_off(),), {}
     yield "rounds", plots.rounds, (known.minimax(),), {}
     yield "features", plots.disparity_by_feature, (told,), {"top": 4}

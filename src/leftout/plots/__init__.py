@@ -15,7 +15,7 @@ from leftout.plots.axes import QUIET as QUIET
 from leftout.plots.axes import REST as REST
 from leftout.plots.axes import axis, finish, named
 from leftout.plots.losing import harm, parts
-from leftout.plots.worst import rounds, trade_off, worst_by_dimension
+from leftout.plots.worst import rounds, trade_off
 from leftout.text import number, percent
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ __all__ = [
     "parts",
     "rounds",
     "trade_off",
-    "worst_by_dimension",
 ]
 
 _CHANCE = {"copula": REST, "gaussian": GREY}

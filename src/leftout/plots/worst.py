@@ -1,4 +1,4 @@
-"""Figures of mitigation that holds against every group: the worst off, the price, the game."""
+"""Figures of mitigation that holds against every group: the price, the game."""
 
 from __future__ import annotations
 
@@ -8,36 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leftout.errors import InputError
-from leftout.plots.axes import FAIR, GREY, LEFT_OUT, REST, axis, drawable, finish
+from leftout.plots.axes import FAIR, LEFT_OUT, REST, axis, finish
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from leftout.fair.assessment import Afterwards
     from leftout.fair.minimax import MinimaxPCA
-
-
-def worst_by_dimension(found: Sequence[Afterwards], ax: Axes | None = None) -> Axes:
-    """The worst-off group's loss under each projection, by the number of components.
-
-    ``found`` are results of :func:`leftout.afterwards`, one for each number. Grey: what no
-    projection gets below.
-    """
-    if not found:
-        raise InputError(
-            "There is nothing to draw. Give at least one result of leftout.afterwards."
-        )
-    ax = axis(ax)
-    lines = sorted(found, key=lambda after: after.n_components)
-    numbers = [after.n_components for after in lines]
-    for place, (color, style) in enumerate(((LEFT_OUT, "--"), (REST, "-"), (FAIR, "-"))):
-        losses = [after.lines[place].worst_loss for after in lines]
-        label = drawable(lines[0].lines[place].called)
-        ax.plot(numbers, losses, style, color=color, marker="o", ms=4, label=label)
-    bounds = [after.bound for after in lines]
-    ax.plot(numbers, bounds, ":", color=GREY, label="no projection below")
-    ax.locator_params(axis="x", integer=True)
-    return _finish(ax, "The worst-off group, by number of components", "components")
 
 
 def trade_off(fits: Sequence[MinimaxPCA], ax: Axes | None = None) -> Axes:
