@@ -77,8 +77,7 @@ class Game:
     trade_off : float
         Weight ``t`` of the largest loss, above 0.
     found : list of WorstGroup
-        In the list from the start: that a search under PCA found, and those to protect whatever
-        their size.
+        In the list from the start: that a search under PCA found.
     rng : Generator
     """
 

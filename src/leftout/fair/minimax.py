@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from leftout.checks import check_count, check_floor, check_groups, check_whole, generator
+from leftout.checks import check_count, check_floor, check_whole, generator
 from leftout.errors import InputError, parameter_label
 from leftout.fair.estimator import Projection
 from leftout.fair.game import ADDED, WARM, Game, Round, leading_projection
@@ -49,7 +49,6 @@ def equalise(
     *,
     trade_off: float,
     extra: int,
-    named: list[WorstGroup],
     found: list[WorstGroup],
     max_rounds: int,
     tol: float,
@@ -58,8 +57,7 @@ def equalise(
 ) -> Played:
     """Play for rows in coordinates of their principal axes, then look again with more effort.
 
-    ``named`` are groups to protect whatever their size, ``found`` those that a search under PCA
-    found.
+    ``found`` are groups that a search under PCA found.
     """
     X = full.X
     m, n = X.shape
@@ -72,7 +70,7 @@ def equalise(
     def narrowed(groups: list[WorstGroup]) -> list[WorstGroup]:
         return groups if narrow is full else [narrow.group(group.rows) for group in groups]
 
-    game = Game(narrow, trade_off, narrowed([*named, *found]), rng)
+    game = Game(narrow, trade_off, narrowed(found), rng)
     relaxed, stopped = game.play(max_rounds, tol)
     P = leading_projection(relaxed.F, d + extra)
     best: tuple[float, Array, WorstGroup] | None = None
@@ -83,10 +81,9 @@ def equalise(
         known = np.argsort(-game.losses(projected.F))[:WARM]
         starts = [_wide(game.groups[place].own, n) for place in known]
         groups = full.search(P, starts, last, rng, _NAMED)
-        worst = _worst([*groups, *named], P)
-        value = trade_off * worst.loss(P) + (1.0 - trade_off) * everyone.loss(P)
+        value = trade_off * groups[0].loss(P) + (1.0 - trade_off) * everyone.loss(P)
         if best is None or value < best[0]:
-            best = value, P, worst
+            best = value, P, groups[0]
         if value <= (1.0 + tol) * projected.value:
             break
         game.add(narrowed(groups))
@@ -122,10 +119,6 @@ def _proved(proving: list[tuple[WorstGroup, float]], everyone: WorstGroup, t: fl
     d = len(everyone.own)
     kept = leading(t * mixed + (1.0 - t) * everyone.second, d).values[:d].sum()
     return float(t * best + (1.0 - t) * everyone.best - kept)
-
-
-def _worst(groups: list[WorstGroup], F: Array) -> WorstGroup:
-    return max(groups, key=lambda group: group.loss(F))
 
 
 def _padded(F: Array, n: int) -> Array:
@@ -176,8 +169,8 @@ class MinimaxPCA(Projection):
     n_components_, n_asked_ : int
         Number of components with ``extra``, and without.
     worst_loss_, baseline_worst_loss_ : float
-        The largest loss of a group that a search found or ``fit`` was given, here and under
-        ordinary PCA with ``n_asked_`` components. Where there are at most 5,000 groups of the size,
+        The largest loss of a group that a search found, here and under ordinary PCA with
+        ``n_asked_`` components. Where there are at most 5,000 groups of the size,
         all are compared.
     worst_group_, baseline_worst_group_ : array of bool, shape (m,)
         Whose losses these are.
@@ -196,10 +189,8 @@ class MinimaxPCA(Projection):
         The table's variance per row.
     groups_ : array of bool, shape (g, m)
         The groups that bind: no projection lowers the losses of all of them further.
-    group_weights_, group_losses_ : arrays of shape (g,)
-        Their part in the proof of the bound, and their losses.
-    named_losses_ : dict
-        Losses of the groups that ``fit`` was given.
+    group_weights_ : array of shape (g,)
+        Their part in the proof of the bound.
     n_rounds_ : int
     history_ : structured array
         For each round: ``rank`` (0: fractions of dimensions), ``found`` above, ``bound`` below,
@@ -242,7 +233,7 @@ class MinimaxPCA(Projection):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, *, groups: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Find the projection.
 
         Parameters
@@ -250,8 +241,6 @@ class MinimaxPCA(Projection):
         X : table of shape (m, n)
             Numbers: an array, or a pandas, polars or pyarrow table.
         y : ignored
-        groups : array of shape (m,), optional
-            The group of each row: these are protected too, whatever their size.
 
         Returns
         -------
@@ -260,10 +249,10 @@ class MinimaxPCA(Projection):
         check_floor("trade_off", self.trade_off)
         check_whole("extra", self.extra)
         check_count("max_rounds", self.max_rounds)
-        self._fitting(X, lambda matrix: self._fit(matrix, groups))
+        self._fitting(X, self._fit)
         return self
 
-    def _fit(self, X: Array, groups: ArrayLike | None) -> None:
+    def _fit(self, X: Array) -> None:
         m = len(X)
         size = check_size("group_size", self.group_size, m)
         if size > m:
@@ -271,7 +260,6 @@ class MinimaxPCA(Projection):
                 f"{parameter_label('group_size', self.group_size)} asks for more rows than the "
                 f"{m} of the table. Choose a smaller size."
             )
-        names, place = (np.empty(0), np.empty(0)) if groups is None else check_groups(groups, m)
         table = summarise(X, self.centering)
         second = table.moments.second[0] / m
         variance = float(np.trace(second))
@@ -288,19 +276,15 @@ class MinimaxPCA(Projection):
         t, last = float(self.trade_off), _LAST * int(self.max_rounds)
         whole = GroupSearch(rows, d, size, self.n_jobs)
         found = whole.search(pca, [], last, rng, ADDED)
-        named = {
-            name: whole.group(np.flatnonzero(place == i)) for i, name in enumerate(names.tolist())
-        }
-        given = list(named.values())
-        before = _worst([*found, *given], pca)
+        before = found[0]
         if t == 0.0 or rank == n or values[d:].sum() <= 1e-12 * values.sum():
             F, worst = np.diag(np.arange(n) < rank).astype(float), before
             if rank > d:
-                worst = _worst([*whole.search(F, [], last, rng, 1), *given], F)
+                worst = whole.search(F, [], last, rng, 1)[0]
             played = Played(F, F, worst, 0.0, 0.0, [], np.empty(0), [], "gap")
         else:
             played = equalise(
-                whole, d, trade_off=t, extra=rank - d, named=given, found=found,
+                whole, d, trade_off=t, extra=rank - d, found=found,
                 max_rounds=self.max_rounds, tol=self.tol, rng=rng, last=last,
             )  # fmt: skip
         P = played.P
@@ -321,8 +305,6 @@ class MinimaxPCA(Projection):
         )
         self.groups_ = np.array([_mask(group.rows, m) for group in played.groups]).reshape(-1, m)
         self.group_weights_ = played.weights
-        self.group_losses_ = variance * np.array([group.loss(P) for group in played.groups])
-        self.named_losses_ = {name: variance * group.loss(P) for name, group in named.items()}
         self.history_ = np.array(
             [(r.rank, variance * r.found, variance * r.bound, r.groups) for r in played.history],
             dtype=ROUND_HISTORY,
