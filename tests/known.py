@@ -800,7 +800,7 @@ def compared(gap=None, kind="two classes"):
             }
             for side, error in sides.items()
         },
-        gaps={"left-out group": {"error": _scaled(gap or Interval(0.104, 0.071, 0.137), unit)}},
+        gap=_scaled(gap or Interval(0.104, 0.071, 0.137), unit),
         prediction="score",
     )  # fmt: skip
 
