@@ -51,12 +51,12 @@ def test_the_summary_says_who_gains_and_what_it_costs(tmp_path):
     names = np.array(["north", "south"])[groups]
     found = mitigate(X, names, 2)
     text = found.summary()
-    worst, other = found.fair.groups_[np.argsort(-found.fair.baseline_losses_)]
+    worst = found.fair.groups_[found.fair.baseline_losses_.argmax()]
     assert f"Worst off is {worst} (75 rows)" in text
     assert f"brings the largest loss to {found.fair.max_loss_:.3g}" in text
     assert f"gets below {found.fair.dual_bound_:.3g}" in text
     assert f"the price is {100 * found.price:.2f}".rstrip("0") in text
-    assert f"In return the loss rises for {other} from " in text
+    assert "In return others lose more" in text
     data = json.loads(found.to_json(tmp_path / "fair.json").read_text())
     assert data == found.to_dict()
     assert {"losses_before", "losses_after", "max_loss_after", "gap", "by_dimension"} <= data.keys()

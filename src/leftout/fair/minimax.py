@@ -43,92 +43,6 @@ class Played(NamedTuple):
     stopped: str
 
 
-def equalise(
-    full: GroupSearch,
-    d: int,
-    *,
-    trade_off: float,
-    extra: int,
-    found: list[WorstGroup],
-    max_rounds: int,
-    tol: float,
-    rng: np.random.Generator,
-    last: int,
-) -> Played:
-    """Play for rows in coordinates of their principal axes, then look again with more effort.
-
-    ``found`` are groups that a search under PCA found.
-    """
-    X = full.X
-    m, n = X.shape
-    left = np.cumsum(np.einsum("ij,ij->j", X, X)[d:])
-    q = min(n, d + extra + 1 + int(np.searchsorted(left, (1.0 - _LEFT) * left[-1])))
-    narrow = full
-    if n > _FEW and q < n:
-        narrow = GroupSearch(np.ascontiguousarray(X[:, :q]), d, full.size, full.n_jobs)
-
-    def narrowed(groups: list[WorstGroup]) -> list[WorstGroup]:
-        return groups if narrow is full else [narrow.group(group.rows) for group in groups]
-
-    game = Game(narrow, trade_off, narrowed(found), rng)
-    relaxed, stopped = game.play(max_rounds, tol)
-    P = leading_projection(relaxed.F, d + extra)
-    best: tuple[float, Array, WorstGroup] | None = None
-    everyone = full.group(np.arange(m))
-    for turn in range(_AGAIN):
-        projected = game.project(P, -(-max_rounds // (3 + turn)), tol)
-        P = _padded(projected.F, n)
-        known = np.argsort(-game.losses(projected.F))[:WARM]
-        starts = [_wide(game.groups[place].own, n) for place in known]
-        groups = full.search(P, starts, last, rng, _NAMED)
-        value = trade_off * groups[0].loss(P) + (1.0 - trade_off) * everyone.loss(P)
-        if best is None or value < best[0]:
-            best = value, P, groups[0]
-        if value <= (1.0 + tol) * projected.value:
-            break
-        game.add(narrowed(groups))
-        P = projected.F
-    assert best is not None
-    value, P, worst = best
-    proving = [
-        (full.group(game.groups[place].rows), game.weights[place])
-        for place in np.argsort(-game.weights)
-        if game.weights[place] > _NEEDED
-    ]
-    lower = game.bound if narrow is full else _proved(proving, everyone, trade_off)
-    binding = [(group, weight) for group, weight in proving if weight > _BINDS]
-    return Played(
-        P,
-        _padded(relaxed.F, n),
-        worst,
-        value,
-        lower,
-        [group for group, _ in binding],
-        np.array([weight for _, weight in binding]),
-        game.history,
-        stopped,
-    )
-
-
-def _proved(proving: list[tuple[WorstGroup, float]], everyone: WorstGroup, t: float) -> float:
-    """What some groups' weights prove in all axes."""
-    weights = np.array([weight for _, weight in proving])
-    weights = weights / weights.sum()
-    mixed = sum(w * group.second for w, (group, _) in zip(weights, proving, strict=True))
-    best = sum(w * group.best for w, (group, _) in zip(weights, proving, strict=True))
-    d = len(everyone.own)
-    kept = leading(t * mixed + (1.0 - t) * everyone.second, d).values[:d].sum()
-    return float(t * best + (1.0 - t) * everyone.best - kept)
-
-
-def _padded(F: Array, n: int) -> Array:
-    return np.pad(F, (0, n - len(F)))
-
-
-def _wide(W: Array, n: int) -> Array:
-    return np.pad(W, ((0, 0), (0, n - W.shape[1])))
-
-
 class MinimaxPCA(Projection):
     """PCA under which the worst-off group of a size, whoever that is, fares best.
 
@@ -273,20 +187,17 @@ class MinimaxPCA(Projection):
         rows = np.ascontiguousarray(rows)
         everyone = np.diag(np.maximum(values, 0.0)) / variance
         pca = np.diag(np.arange(n) < d).astype(float)
-        t, last = float(self.trade_off), _LAST * int(self.max_rounds)
+        last = _LAST * int(self.max_rounds)
         whole = GroupSearch(rows, d, size, self.n_jobs)
         found = whole.search(pca, [], last, rng, ADDED)
         before = found[0]
-        if t == 0.0 or rank == n or values[d:].sum() <= 1e-12 * values.sum():
+        if self.trade_off == 0.0 or rank == n or values[d:].sum() <= 1e-12 * values.sum():
             F, worst = np.diag(np.arange(n) < rank).astype(float), before
             if rank > d:
                 worst = whole.search(F, [], last, rng, 1)[0]
             played = Played(F, F, worst, 0.0, 0.0, [], np.empty(0), [], "gap")
         else:
-            played = equalise(
-                whole, d, trade_off=t, extra=rank - d, found=found,
-                max_rounds=self.max_rounds, tol=self.tol, rng=rng, last=last,
-            )  # fmt: skip
+            played = self._play(whole, rank, found, rng)
         P = played.P
         V = leading(P @ (everyone + np.eye(n)) @ P, rank).vectors[:, :rank].T
         self.mean_, self.n_asked_, self.n_components_ = table.mean, d, rank
@@ -312,6 +223,61 @@ class MinimaxPCA(Projection):
         self.n_rounds_, self.stopped_ = len(self.history_), played.stopped
         self.variance_ = variance
         self._relaxed = axes @ played.relaxed @ axes.T
+
+    def _play(
+        self, full: GroupSearch, rank: int, found: list[WorstGroup], rng: np.random.Generator
+    ) -> Played:
+        """Play for rows in coordinates of their principal axes, then look again with more effort.
+
+        ``found`` are groups that a search under PCA found.
+        """
+        X, d, t = full.X, full.d, float(self.trade_off)
+        m, n = X.shape
+        left = np.cumsum(np.einsum("ij,ij->j", X, X)[d:])
+        q = min(n, rank + 1 + int(np.searchsorted(left, (1.0 - _LEFT) * left[-1])))
+        narrow = full
+        if n > _FEW and q < n:
+            narrow = GroupSearch(np.ascontiguousarray(X[:, :q]), d, full.size, full.n_jobs)
+
+        back = np.eye(narrow.X.shape[1], n)  # from the axes of the game to all
+
+        def narrowed(groups: list[WorstGroup]) -> list[WorstGroup]:
+            return groups if narrow is full else [narrow.group(group.rows) for group in groups]
+
+        game = Game(narrow, t, narrowed(found), rng)
+        relaxed, stopped = game.play(self.max_rounds, self.tol)
+        P = leading_projection(relaxed.F, rank)
+        best: tuple[float, Array, WorstGroup] | None = None
+        everyone = full.group(np.arange(m))
+        for turn in range(_AGAIN):
+            projected = game.project(P, -(-self.max_rounds // (3 + turn)), self.tol)
+            P = back.T @ projected.F @ back
+            known = np.argsort(-game.losses(projected.F))[:WARM]
+            starts = [game.groups[place].own @ back for place in known]
+            groups = full.search(P, starts, _LAST * self.max_rounds, rng, _NAMED)
+            value = t * groups[0].loss(P) + (1.0 - t) * everyone.loss(P)
+            if best is None or value < best[0]:
+                best = value, P, groups[0]
+            if value <= (1.0 + self.tol) * projected.value:
+                break
+            game.add(narrowed(groups))
+            P = projected.F
+        assert best is not None
+        value, P, worst = best
+        order = np.argsort(-game.weights)
+        weights = game.weights[order[game.weights[order] > _NEEDED]]
+        proving = [full.group(game.groups[place].rows) for place in order[: len(weights)]]
+        lower = game.bound
+        if narrow is not full:  # what the groups' weights prove in all axes
+            every, w = Game(full, t, proving, rng), weights / weights.sum()
+            objective = every.objective(np.arange(len(w)), d)
+            lower = objective.bound(w, leading(objective.mix(w), d).values)
+        binding = int(np.sum(weights > _BINDS))
+        return Played(
+            P=P, relaxed=back.T @ relaxed.F @ back, worst=worst, value=value, lower=lower,
+            groups=proving[:binding], weights=weights[:binding], history=game.history,
+            stopped=stopped,
+        )  # fmt: skip
 
 
 def _mask(rows: NDArray[np.intp], m: int) -> NDArray[np.bool_]:
