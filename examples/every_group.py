@@ -22,15 +22,14 @@ for fair in fits:
 
 # %%
 # Left: the worst-off 60 rows, whoever they are, under PCA and MinimaxPCA, by the number of
-# components, and what no projection gets below. Middle: what weighing them against the average
-# costs. Right: the game, what a search found above and what is proved below.
+# components, and what no projection gets below. Right: what weighing them against the average
+# costs.
 
-fig, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 left.plot(numbers, [fair.baseline_worst_loss_ for fair in wider], label="PCA")
 left.plot(numbers, [fair.worst_loss_ for fair in wider], label="MinimaxPCA")
 left.plot(numbers, [fair.lower_bound_ for fair in wider], ":", label="no projection below")
 left.set(xlabel="components", ylabel="loss of the worst off")
 left.legend()
-leftout.plots.trade_off(fits, middle)
-leftout.plots.rounds(fits[-1], right)
+leftout.plots.trade_off(fits, right)
 plt.show()

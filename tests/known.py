@@ -24,9 +24,10 @@ from leftout.data.profiling.column_types import ColumnFacts
 from leftout.data.profiling.relations import Relation
 from leftout.data.profiling.sentinels import Suspect
 from leftout.data.sources import File
+from leftout.downstream.metrics import Difference
 from leftout.downstream.outcomes import FAIR_PCA, MINIMAX_PCA, VARIANTS
 from leftout.downstream.prediction import ComparedPrediction as Predicted
-from leftout.downstream.result import Cost, Difference, Figure, Harm
+from leftout.downstream.result import Cost, Figure, Harm
 from leftout.evidence.cross_fit import HeldOut
 from leftout.evidence.decomposition import LossParts
 from leftout.evidence.duplicate_rows import Repeats
@@ -39,7 +40,7 @@ from leftout.explain.explanation import Explanation
 from leftout.explain.rules import Frequency
 from leftout.explain.sentence import Sentence
 from leftout.fair.assessment import Afterwards, ProjectionLosses
-from leftout.fair.minimax import ROUND_HISTORY, MinimaxPCA
+from leftout.fair.minimax import MinimaxPCA
 from leftout.fair.mitigation import Dimension, Mitigation
 from leftout.groups.known import KnownGroup, KnownGroups
 from leftout.groups.left_out import LossDecomposition
@@ -414,14 +415,6 @@ def trade_off():
     for fair, worst, price in zip(fits, (0.64, 0.51, 0.43), (0.0, 0.011, 0.029), strict=True):
         fair.worst_loss_, fair.price_ = worst, price
     return fits
-
-
-def minimax():
-    """Two rounds with fractions of dimensions, then two of a projection."""
-    fair = MinimaxPCA(3)
-    rounds = [(0, 0.61, 0.21, 9), (0, 0.47, 0.33, 17), (3, 0.52, 0.34, 23), (3, 0.44, 0.34, 31)]
-    fair.history_ = np.array(rounds, dtype=ROUND_HISTORY)
-    return fair
 
 
 def three_groups():

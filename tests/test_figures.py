@@ -16,7 +16,6 @@ from leftout import plots, report
 TITLES = {
     "null test": "The same search in surrogates",
     "trade-off": "What protecting the worst off costs",
-    "rounds": "Projection against search, round by round",
     "features": "A disparity of 0.584, by feature",
     "features, all": "A disparity of 0.584, by feature",
     "alignment": "Which columns the group looks like",
@@ -33,7 +32,6 @@ def figures():
     told = known.explanation()
     yield "null test", plots.null_test, (known.trust(),), {}
     yield "trade-off", plots.trade_off, (known.trade_off(),), {}
-    yield "rounds", plots.rounds, (known.minimax(),), {}
     yield "features", plots.disparity_by_feature, (told,), {"top": 4}
     yield "features, all", plots.disparity_by_feature, (told,), {"top": 30}
     yield "alignment", plots.alignment, (told,), {}

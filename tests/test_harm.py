@@ -33,9 +33,8 @@ from leftout import (
 from leftout.checks import generator
 from leftout.datasets import make_planted
 from leftout.downstream.cross_validation import assign_folds
-from leftout.downstream.metrics import bootstrap_sums, interval
+from leftout.downstream.metrics import Difference, bootstrap_sums, interval
 from leftout.downstream.outcomes import VARIANTS, prediction_target
-from leftout.downstream.result import Difference
 from leftout.linalg.significance import Interval
 from leftout.running import collected_warnings
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from leftout.checks import check_whole, generator
 from leftout.data.columns import Column, column_of
 from leftout.data.roles import levels_of, value_of
-from leftout.downstream.metrics import BootstrapMeasures, row_terms
+from leftout.downstream.metrics import BootstrapMeasures
 from leftout.downstream.outcomes import (
     ComparedGroups,
     PredictionTarget,
@@ -141,9 +141,9 @@ def compare_prediction(
     target, sides = target.take(np.flatnonzero(there)), sides.take(rows)
     sides.check(target, varied=False)
     guesses, chances, probabilities = _read(given.take(rows), column, target)
-    terms = row_terms(target, guesses, chances, sides.members())
-    rng = generator(random_state)
-    found = BootstrapMeasures.of(target, terms, sides.place, bootstrap, rng)
+    found = BootstrapMeasures.of(
+        target, guesses[None], chances[None], sides, bootstrap, generator(random_state)
+    )
     if not probabilities:
         del found.values["auc"]
     sides = sides.led_by(-found.rows)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from leftout.downstream.metrics import Difference
 from leftout.downstream.outcomes import ALL, FAIR_PCA, MITIGATIONS, SHARED, side_called
 from leftout.files import Serializable
 from leftout.linalg.significance import Interval
@@ -38,14 +39,6 @@ class Figure(Serializable):
     variant: str
     rows: float
     measures: dict[str, Interval]
-
-
-class Difference(NamedTuple):
-    """A measure from the shared PCA minus that from other features: in a group, in the rest."""
-
-    group: Interval
-    rest: Interval
-    extra: Interval  # the group's minus the rest's
 
 
 @dataclass(frozen=True)

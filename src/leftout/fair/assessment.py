@@ -197,23 +197,11 @@ def afterwards(
 ) -> Afterwards:
     """Search for the worst-off group again: under PCA, Fair PCA for groups, and MinimaxPCA.
 
-    Parameters
-    ----------
-    X : array of shape (m, n)
-    labels : array of int, shape (m,)
-        0 for the rest, 1, 2 and so on for the groups, the worst off first.
-    n_components : int
-    representation : fitted projection or None, default=None
-        What the rows share now, with its own number of components; None: PCA of the table.
-    columns : list of Column
-        As people know them: to say who the worst off are.
-    splits : int, default=5
-        Into halves, one for the components and one for the search; 0: none. Twice as many where
-        it is not clear whether the gain of MinimaxPCA holds.
-    of_rows : int, optional
-        Rows of the table that ``X`` is a sample of.
-    random_state, n_jobs
-        Of the searches, and threads for them.
+    ``labels`` are 0 for the rest and 1, 2 and so on for the groups, the worst off first. A fitted
+    projection may take the place of PCA, with its own number of components. The worst off are
+    described by ``columns`` as people know them. Of ``splits`` into halves, one half is for the
+    components and one for the search; there are twice as many where it is not clear whether the
+    gain of MinimaxPCA holds. ``of_rows`` are those of the table that ``X`` is a sample of.
     """
     given = None if representation is None else as_representation(representation)
     if given is not None and not given.is_projection:

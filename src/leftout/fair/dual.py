@@ -96,9 +96,7 @@ def _width(d: int, k: int) -> int:
 def many_groups(objective: Objective, seen: list[Seen], tol: float) -> FairAnswer:
     """The best ``F`` with trace ``d`` for the largest of the losses, at an extreme point."""
     start = max(seen, key=lambda one: objective.bound(one.weights, one.pairs.values)).weights
-    scale = objective.scale
-    unit = objective._replace(second=objective.second / scale, best=objective.best / scale)
-    k = len(start)
+    scale, unit, k = objective.scale, objective.unit(), len(start)
     best: FairAnswer | None = None
     smallest = 1.0  # largest loss of the best answer so far
     state = look(unit, 0.5 * start + 0.5 / k, _FIRST)
@@ -288,8 +286,7 @@ def rounded(objective: Objective, answer: FairAnswer) -> tuple[Array, Array]:
     adds ``rho P`` to every group's moments, the best ``F`` is near the projection ``P`` at hand,
     and its leading eigenvectors are the next one.
     """
-    d, scale = objective.d, objective.scale
-    unit = objective._replace(second=objective.second / scale, best=objective.best / scale)
+    d, unit = objective.d, objective.unit()
     order = np.argsort(-answer.occupation, kind="stable")
     mixed = leading(unit.mix(answer.weights), d).components(d)
     ends = [_descended(unit, V, answer.weights) for V in (answer.V[order[:d]], mixed)]
@@ -304,9 +301,7 @@ def _descended(objective: Objective, V: Array, weights: Array) -> Array:
     weights = 0.5 * weights + 0.5 / k
     rho, mu = _RHO_MU[0] * value, _RHO_MU[1] * value / (d + k)
     for _ in range(_PROXIMAL):
-        pulled = objective._replace(
-            second=objective.second + rho * (V.T @ V), best=objective.best + rho * d
-        )
+        pulled = objective.pulled(V.T @ V, rho)
         state = centre(pulled, look(pulled, weights, mu), _FEW_STEPS, 0.5)
         after = np.ascontiguousarray(state.vectors[:, :d].T)
         largest = float(objective.losses(after).max())

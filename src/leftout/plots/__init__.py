@@ -14,8 +14,7 @@ from leftout.plots.axes import LEFT_OUT as LEFT_OUT
 from leftout.plots.axes import QUIET as QUIET
 from leftout.plots.axes import REST as REST
 from leftout.plots.axes import axis, finish, named
-from leftout.plots.losing import harm, parts
-from leftout.plots.worst import rounds, trade_off
+from leftout.plots.losing import harm, parts, trade_off
 from leftout.text import number, percent
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ __all__ = [
     "known_groups",
     "null_test",
     "parts",
-    "rounds",
     "trade_off",
 ]
 

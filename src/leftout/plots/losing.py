@@ -1,21 +1,24 @@
-"""Why a group loses, and at what cost: parts of the loss, errors of models."""
+"""Why a group loses, and at what cost: parts of the loss, errors of models, mitigation's price."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from leftout.downstream.outcomes import ALL, SHARED
+from leftout.errors import InputError
 from leftout.evidence.decomposition import PART_NAMES as PARTS
 from leftout.evidence.decomposition import LossParts
-from leftout.plots.axes import GREY, LEFT_OUT, REST, axis, drawable, finish
+from leftout.plots.axes import FAIR, GREY, LEFT_OUT, REST, axis, drawable, finish
 from leftout.text import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from leftout.downstream.result import Harm
+    from leftout.fair.minimax import MinimaxPCA
 
 
 def parts(found: LossParts, ax: Axes | None = None) -> Axes:
@@ -59,3 +62,22 @@ def harm(found: Harm, ax: Axes | None = None, *, model: str | None = None) -> Ax
     title = f"{drawable(found.target)} predicted by {drawable(model or found.models[0], 20)}"
     y = "average error" if found.kind == "number" else "wrong predictions, %"
     return finish(ax, title, y=y, ticks="y", loc="best")
+
+
+def trade_off(fits: Sequence[MinimaxPCA], ax: Axes | None = None) -> Axes:
+    """What the worst-off group loses against the price, for fits of several ``trade_off``."""
+    if not fits:
+        raise InputError("There is nothing to draw. Give at least one fitted MinimaxPCA.")
+    ax = axis(ax)
+    fits = sorted(fits, key=lambda fair: fair.trade_off)
+    prices = [100.0 * fair.price_ for fair in fits]
+    losses = [fair.worst_loss_ for fair in fits]
+    ax.plot(prices, losses, color=FAIR, marker="o", ms=4, label="worst-off group")
+    for fair, price, loss in zip(fits, prices, losses, strict=True):
+        text = f"t = {fair.trade_off:g}"
+        ax.annotate(text, (price, loss), textcoords="offset points", xytext=(4, 4))
+    ax.set_ylim(bottom=0.0)
+    title = "What protecting the worst off costs"
+    return finish(
+        ax, title, "price, % of the variance", "loss of the worst off", ticks="xy", loc="best"
+    )
