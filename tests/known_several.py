@@ -98,13 +98,12 @@ def mitigation():
     here = known.dimension(
         before=(0.043, 0.627, 0.409), after=(0.253, 0.257, 0.249), kept=(0.75, 0.713)
     )
-    names = np.array(["rest", "the left-out group 1", "the left-out group 2"])
-    fair = known.fair(
-        groups_=names, sizes_=SIZES, group_weights_=np.array([0.3, 0.4, 0.3]),
-        baseline_retained_=np.array([0.833, 0.277, 0.499]),
-        retained_=np.array([0.703, 0.607, 0.709]),
+    return known.mitigation(
+        here, groups=["rest", "the left-out group 1", "the left-out group 2"],
+        sizes=SIZES.tolist(), group_weights=np.array([0.3, 0.4, 0.3]), by_dimension=[here],
+        retained_before=np.array([0.833, 0.277, 0.499]),
+        retained_after=np.array([0.703, 0.607, 0.709]),
     )  # fmt: skip
-    return known.mitigation(fair=fair, here=here, by_dimension=[here])
 
 
 def explanations():

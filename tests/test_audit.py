@@ -101,7 +101,7 @@ def test_whom_mitigation_leaves_worst_off(found, table):
     after, losses = found.afterwards, found.partition.losses_
     assert (after.size, after.rows, after.of_rows) == (60, len(table), len(table))
     assert after.lines[0].group_loss == pytest.approx(losses[1])
-    assert after.lines[1].group_loss == pytest.approx(found.mitigation.here.losses_after[1])
+    assert after.lines[1].group_loss == pytest.approx(found.mitigation.losses_after[1])
     assert all(line.worst_loss >= line.group_loss - 1e-9 for line in after.lines)
     assert all((line.who is not None) == (line.shared <= 0.5) for line in after.lines)
     (told,) = (one for one in found.findings if one.code == "M002")

@@ -117,7 +117,7 @@ def unanswered(value, **changed):
 
 def mended(after, gap=3e-10, kept=(0.75, 0.714)):
     here = known.dimension(after=after, gap=gap, kept=kept)
-    return {"mitigation": replace(known.mitigation(), here=here)}
+    return {"mitigation": known.mitigation(here)}
 
 
 def moved(*numbers, **changed):

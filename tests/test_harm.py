@@ -31,9 +31,8 @@ from leftout import (
 from leftout.checks import generator
 from leftout.datasets import make_planted
 from leftout.downstream.cross_validation import assign_folds
-from leftout.downstream.metrics import bootstrap_sums, interval
+from leftout.downstream.metrics import Difference, bootstrap_sums, interval
 from leftout.downstream.outcomes import VARIANTS, prediction_target
-from leftout.downstream.result import Difference
 from leftout.linalg.significance import Interval
 from leftout.running import collected_warnings
 
@@ -580,7 +579,6 @@ def test_a_prediction_by_hand():
     assert a["mean_prediction"].value == 11 / 30 and a["base_rate"].value == 10 / 30
     assert "auc" not in a and not found.probabilities
     assert "30.0% for the left-out group (30 rows) and 4.0% for the rest" in found.summary()
-    assert found.table.error.tolist() == [9 / 30, 2 / 50]
     assert found.to_dict()["gap"]["value"] == found.gap.value
     named = compare_prediction(
         np.where(guess, "yes", "no"), np.where(y, "yes", "no"), np.where(group, "F", "M")
@@ -608,11 +606,9 @@ def test_whether_a_prediction_errs_more():
         (Interval(0.2, 0.0, 0.4), False),
         (Interval(0.2, np.nan, np.nan), False),
     ):
-        told = replace(found, gaps={GROUP: {"error": gap}})
+        told = replace(found, gap=gap)
         assert told.errs_more == yes == ("is not shown" not in told.told)
-    numbers = replace(
-        found, kind="number", scale=41.0, gaps={GROUP: {"error": Interval(0.4, 0.1, 1)}}
-    )
+    numbers = replace(found, kind="number", scale=41.0, gap=Interval(0.4, 0.1, 1))
     assert not numbers.errs_more
 
 
@@ -643,8 +639,7 @@ def test_predicted_numbers_and_gaps():
     y, guess, group = judged()
     kinds = np.where(group == 1, "a", np.where(np.arange(80) < 55, "b", "c"))
     three = compare_prediction(guess, y, kinds)
-    assert three.gaps["a"]["error"].value == pytest.approx(9 / 30 - 2 / 50)
-    assert three.gaps["b"]["error"].value == pytest.approx(2 / 25 - 9 / 55)
+    assert three.group == "b" and three.gap.value == pytest.approx(2 / 25 - 9 / 55)
     assert np.isnan(three.measures["c"]["false_negative"].value)  # none is positive there
     assert three.group in "bc" and three.rest == "all others"
 

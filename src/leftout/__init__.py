@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "Afterwards": "fair.assessment",
     "Audit": "auditing.result",
     "FairPCA": "fair.estimator",
     "Finding": "auditing.group_result",
@@ -23,7 +22,6 @@ _HOME = {
     "InputError": "errors",
     "TableEncoder": "data.encoder",
     "Trust": "evidence.verdict",
-    "afterwards": "fair.assessment",
     "audit": "engine.run",
     "compare_prediction": "downstream.prediction",
     "disparity": "groups.measured",
@@ -65,8 +63,6 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout.evidence.n_groups import HowMany as HowMany
     from leftout.evidence.n_groups import how_many as how_many
     from leftout.evidence.verdict import Trust as Trust
-    from leftout.fair.assessment import Afterwards as Afterwards
-    from leftout.fair.assessment import afterwards as afterwards
     from leftout.fair.estimator import FairPCA as FairPCA
     from leftout.fair.minimax import MinimaxPCA as MinimaxPCA
     from leftout.fair.mitigation import Mitigation as Mitigation

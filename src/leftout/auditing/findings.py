@@ -283,7 +283,7 @@ def _outcome(audit: Audit, group: GroupResult) -> Answered:
 
 @_question("M001", "Fair PCA lowers the largest loss")
 def _mitigation(audit: Audit) -> Answered:
-    here = audit.mitigation.here
+    here = audit.mitigation
     sides = len(here.losses_before)
     lower = here.max_loss_after < here.max_loss_before * (1.0 - 1e-9)
     how = "with as many components"

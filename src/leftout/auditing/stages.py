@@ -261,9 +261,9 @@ class AuditPipeline:
         found, rows = now.examined, few_of(np.arange(len(self.X)), self.X.shape[1])
         if now.chunks is not None or self.wide:
             large = "is wide" if self.wide else "does not fit into memory"
-            why = f"Not looked at where a table {large}: call leftout.afterwards on a part of it."
+            why = f"Not looked at where a table {large}: audit a part of it."
             return replace(now, no_afterwards=why)
-        groups = found.left_out_.mask if now.alone else found.labels_
+        groups = found.left_out_.mask.astype(np.intp) if now.alone else found.labels_
         try:
             with collected_warnings():  # what they say of halves is nothing for an audit
                 after = afterwards(

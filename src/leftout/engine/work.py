@@ -29,7 +29,8 @@ from leftout.engine.tables import ChunkedTable
 from leftout.errors import InputError, parameter_label
 from leftout.evidence.stability import Stability
 from leftout.explain.attribution import split_losses
-from leftout.fair.mitigation import Mitigation, mitigate_summary
+from leftout.fair.estimator import FairPCA
+from leftout.fair.mitigation import Mitigation, across_dimensions, mitigation_of
 from leftout.groups.partition import GroupRule, MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem, fitted_here
 from leftout.groups.sizes import group_sizes
@@ -155,10 +156,9 @@ class ChunkedAudit(AuditPipeline):
     def mitigated(self, found: MaxDisparityPartition, report: Report) -> Mitigation:
         """Fair PCA of both sides, by the moments of all rows."""
         sides = Summary(self.intake.X[:0], self.sides, self.all_rows.table.mean, None)
-        return mitigate_summary(
-            sides, ["rest", "the left-out group"], self.all_rows.problem.d, names=list(self.X),
-            progress=report,
-        )  # fmt: skip
+        fair = FairPCA(self.all_rows.problem.d)
+        fair.fit_summary(sides, ["rest", "the left-out group"], list(self.X))
+        return mitigation_of(fair, across_dimensions(fair, sides, report))
 
     def _searched(self, plan: GroupPlan) -> SearchResult:
         m, n, size, problem = self.n_rows, self.table.n_features, plan.size, self.all_rows.problem
