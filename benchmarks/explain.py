@@ -171,7 +171,7 @@ def rule_speed():
             found = find_rules(read, group, groups=(LEFT_OUT_SIDE,))
             ours.append(time.perf_counter() - start)
             start = time.perf_counter()
-            mine(binned, group[None], SUPPORT, groups=(LEFT_OUT_SIDE,))
+            mine(binned, group, SUPPORT, groups=(LEFT_OUT_SIDE,))
             prepared.append(time.perf_counter() - start)
         theirs = []
         for _ in range(3 if name == "students" else 1):

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from leftout import FairPCA, MaxDisparityPartition, group_losses
 from leftout.data.columns import columns_of
 from leftout.evidence.stability import Stability, agreement, pairwise_jaccard
-from leftout.explain.rules import Frequency, rule_frequency
 from leftout.running import Report, collected_warnings
 from leftout.solvers import Annealing, Greedy, Sorting
 from paper.correction import corrected
+from paper.frequency import Frequency, rule_frequency
 from paper.known import STUDENTS, Known
 from paper.scores import FeatureScores, feature_scores
 from paper.tables import Sample

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leftout.checks import check_runs
+from leftout.checks import check_left_out
 from leftout.data.matrix import check_matrix
 from leftout.groups.measured import measured
 from leftout.linalg.losses import Array, top_components_of_rows
@@ -72,7 +72,7 @@ def feature_scores(
     100.0
     """
     X = check_matrix(X)
-    runs = check_runs(labels, len(X))
+    runs = np.stack([check_left_out(run, len(X)) for run in np.atleast_2d(labels)])
     known = measured(X, runs[0], n_components, centering=centering)
     rows, d = X - known.table.mean, len(known.V)
     whole = _percentages(rows, d, centering)

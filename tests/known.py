@@ -37,7 +37,7 @@ from leftout.evidence.verdict import Trust
 from leftout.explain.alignment import Alignment, Typical
 from leftout.explain.attribution import WhatIf
 from leftout.explain.explanation import Explanation
-from leftout.explain.rules import Frequency, find_rules
+from leftout.explain.rules import find_rules
 from leftout.explain.sentence import Sentence
 from leftout.fair.assessment import Afterwards, ProjectionLosses
 from leftout.fair.mitigation import Dimension, Mitigation
@@ -311,18 +311,6 @@ def explanation(**changed):
         "losses_by_feature": losses,
         "rules": rules(),
         "leading_rules": rules(add=True),
-        "rule_frequency": Frequency(
-            variables=[
-                {"variable": "town", "left_out_runs": 5, "rest_runs": 3},
-                {"variable": "age", "left_out_runs": 4, "rest_runs": 2},
-            ],
-            pairs=[
-                {"group": "left-out group", "pair": ["age", "town"], "runs": 4, "lift": [2.1, 3.8]},
-                {"group": "rest", "pair": ["age", "heat"], "runs": 2, "lift": [1.2, 1.4]},
-            ],
-            runs=6,
-            top=10,
-        ),
         "alignment": alignment(),
         "outcome": [outcome()],
         "no_outcome": no_outcome(),
@@ -848,7 +836,6 @@ def bare():
                 left_out=Interval(0.0134, 0.0084, 0.0214), rest=Interval(0.0047, 0.0035, 0.0063),
             ),
             what_if=[once],
-            rule_frequency=Frequency(variables=[], pairs=[], runs=1, top=10),
         ),
         intake=intake(
             source=None, file=None, rows=np.arange(REST + GROUP), n_rows=REST + GROUP, dropped={},

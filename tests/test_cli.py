@@ -249,8 +249,8 @@ def test_each_option_of_the_demo_asks_for_one_thing(demo_table, monkeypatch, wor
     given = caught(monkeypatch, "leftout.engine.run.run")
     assert call("demo", *words.split(), "--jobs", "2").exit_code == 2
     usual = Settings(
-        target="approve", positive="1", dictionary=leftout.datasets.demo_dictionary(), n_restarts=10,
-        categorical=[], numeric=[], drop=[], sensitive=[],
+        target="approve", positive="1", dictionary=leftout.datasets.demo_dictionary(),
+        n_restarts=10, categorical=[], numeric=[], drop=[], sensitive=[],
     )  # fmt: skip
     (table, *_), settings = given["values"]
     assert settings == replace(usual, command=f"leftout demo {words}", **asked)

@@ -68,7 +68,6 @@ def test_every_part_is_there_and_agrees_with_the_part_alone(told, found, planted
     assert told.features == [f"x{j}" for j in range(9)]
     alone = find_rules(searched, labels, limit=50)
     assert [r.text for r in told.rules] == [r.text for r in alone]
-    assert told.rule_frequency.runs == 1
     names = {line.column for line in told.alignment}
     assert "faith" in names and "passed" not in names
     assert [line.column for line in told.alignment if not line.searched] == ["faith"]
@@ -102,7 +101,7 @@ def test_the_summary_says_it_in_words(told):
 def test_plain_data_and_json(told, tmp_path):
     data = told.to_dict()
     for key in (
-        "sentence", "disparity_by_feature", "rules", "rule_frequency",
+        "sentence", "disparity_by_feature", "rules",
         "alignment", "what_if", "outcome", "typical", "rows",
     ):  # fmt: skip
         assert key in data
@@ -112,14 +111,12 @@ def test_plain_data_and_json(told, tmp_path):
     assert sum(part["share"] for part in parts) == pytest.approx(1.0, abs=1e-12)
 
 
-def test_trust_brings_its_runs(planted, raw):
+def test_what_trust_found_is_explained(planted, raw):
     search = MaxDisparityPartition(2, random_state=0)
     verdict = trust(search, planted[0], group_size=60, n_surrogates=0, n_restarts=4, splits=0)
     told = explain.group(verdict, planted[0], raw, target="passed", what_if=0)
-    assert told.rule_frequency.runs == 4
     assert told.what_if == [] and "What if" not in told.summary()
-    given = explain.group(verdict, planted[0], what_if=0, runs=verdict.stability.labels[:2])
-    assert given.rule_frequency.runs == 2 and given.outcome == []
+    assert explain.group(verdict, planted[0], what_if=0).outcome == []
 
 
 def test_what_if_searches_again(found, planted):

@@ -18,7 +18,8 @@ from click.testing import CliRunner
 import naive
 from leftout import MaxDisparityPartition, TableEncoder, audit, datasets, explain
 from leftout.cli import main
-from leftout.explain.rules import find_rules, rule_frequency
+from leftout.explain.rules import find_rules
+from paper.frequency import rule_frequency
 
 SIDES = {"left_out": 1, "rest": 0}
 
@@ -237,25 +238,21 @@ def often(columns, runs, side, number, top):
     return found
 
 
-def test_leading_rules_are_counted_run_by_run(data, raw, found):
-    told, columns = data["groups"][0]["explanation"], raw[raw.columns[:7]]
-    pairs = {"pairs": told["rule_frequency"]["pairs"]}
+def test_leading_rules_are_counted_run_by_run(raw):
+    columns = raw[raw.columns[:7]]
     here = raw["town"].isin(["Ayton", "Corby"])  # elsewhere nobody is: that leads the rest's rules
-    others = [here & (column > column.quantile(0.9)) for _, column in raw.iloc[:, 2:6].items()]
-    one = rule_frequency(columns, np.array(others), top=1)
-    for frequency, runs, top in (
-        (told["rule_frequency"] | pairs, found.stability.labels, 10),
-        ({name: getattr(one, name) for name in ("variables", "pairs", "runs", "top")}, others, 1),
-    ):
-        assert (frequency["runs"], frequency["top"]) == (len(runs), top)
+    runs = [here & (column > column.quantile(0.9)) for _, column in raw.iloc[:, 2:6].items()]
+    for top in (1, 10):
+        frequency = rule_frequency(columns, np.array(runs), top=top)
+        assert (frequency.runs, frequency.top) == (len(runs), top)
         for side, key, word in ((1, "left_out_runs", "left-out group"), (0, "rest_runs", "rest")):
-            single = {frozenset([line["variable"]]): line[key] for line in frequency["variables"]}
+            single = {frozenset([line["variable"]]): line[key] for line in frequency.variables}
             expected = often(columns, runs, side, 1, top)
             assert {names: count for names, count in single.items() if count} == expected
-            paired = [line for line in frequency["pairs"] if line["group"] == word]
+            paired = [line for line in frequency.pairs if line["group"] == word]
             counted = {frozenset(line["pair"]): line["runs"] for line in paired}
             assert counted == often(columns, runs, side, 2, top)
-    assert any(line["left_out_runs"] != line["rest_runs"] for line in one.variables)
+        assert any(line["left_out_runs"] != line["rest_runs"] for line in frequency.variables)
 
 
 def test_columns_are_compared_side_by_side(data, raw, labels):
@@ -431,9 +428,9 @@ def test_the_target_is_nowhere_but_in_the_outcome(data, table, found):
     roles = {line["name"]: line["role"] for line in data["columns"]}
     assert roles["paid"] == "target"
     assert not any("paid" in name for name in data["table"]["feature_names"])
-    for part in ("sentence", "rules", "rule_frequency", "alignment", "typical"):
+    for part in ("sentence", "rules", "alignment", "typical"):
         assert '"paid' not in json.dumps(told[part]), part
-    for part in ("sentence", "rules", "rule_frequency", "what_if", "rows"):
+    for part in ("sentence", "rules", "what_if", "rows"):
         assert '"sex' not in json.dumps(told[part]) and '"pay' not in json.dumps(told[part]), part
     # without categories that hold its mean, the search is the same whatever the target
     numbers = table.drop(columns=["town", "nr"])

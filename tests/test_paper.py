@@ -1,6 +1,7 @@
 """The paper again: what is measured, what is said of every published number, and the command."""
 
-from __future__ import annotations
+from __future__ from collections import Counter
+import annotations
 
 import json
 import zipfile
@@ -24,13 +25,14 @@ from leftout import audit, datasets, group_losses
 from leftout.errors import InputError
 from leftout.evidence.stability import Stability
 from leftout.explain import feature_losses
-from leftout.explain.rules import Frequency
+from leftout.explain.rules import find_rules
 from leftout.files import write_into
 from leftout.linalg.significance import Interval
 from paper import compare, correction, lessons, reproduce, tables
 from paper.__main__ import main
 from paper.compare import Results, compared
 from paper.contents import fall_together
+from paper.frequency import Frequency, rule_frequency
 from paper.known import CREDIT, DIABETES, STUDENTS, TABLES
 from paper.lessons import ceiling
 from paper.measure import (
@@ -863,3 +865,23 @@ def test_results_do_not_take_the_place_of_somebodys_files(folder, tmp_path):
     (tmp_path / "reproduction.html").write_text("mine")
     assert "is there, and not as a result of leftout" in refused(folder, "--out", tmp_path)
     assert (tmp_path / "reproduction.html").read_text() == "mine"
+
+
+def test_frequency_is_the_papers_two_tables():
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(rng.integers(0, 3, (300, 5)), columns=list("abcde"))
+    runs = np.array(
+        [((table["a"] == 1) & (table["b"] == k)).to_numpy() for k in (0, 0, 2)], dtype=int
+    )
+    counted = rule_frequency(table, runs, top=1)
+    assert counted.runs == 3 and counted.top == 1
+    every = [find_rules(table, run, groups=(1,)) for run in runs]
+    alone = [next(rule for rule in rules if len(rule.antecedents) == 1) for rules in every]
+    want = Counter(rule.antecedents[0].column for rule in alone)
+    got = {line["variable"]: line["left_out_runs"] for line in counted.variables}
+    assert {name: times for name, times in got.items() if times} == want
+    assert sum(line["rest_runs"] for line in counted.variables) == 3
+    pair = counted.pairs[0]
+    assert pair["group"] == "left-out group" and pair["pair"] == ["a", "b"] and pair["runs"] == 3
+    lifts = [1 / run.mean() for run in runs]
+    assert pair["lift"] == pytest.approx([min(lifts), max(lifts)])

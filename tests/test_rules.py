@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +13,7 @@ import naive
 import paper_data
 from leftout.data.binning import bin_column
 from leftout.data.columns import columns_of
-from leftout.explain.rules import find_rules, mine, rule_frequency
+from leftout.explain.rules import find_rules
 from test_binning import raw_tables
 
 
@@ -200,36 +198,9 @@ def test_what_holds_for_everybody_is_no_rule():
     assert "k = 1" in {r.text for r in find_rules(table, labels, prune=False)}
 
 
-def test_frequency_is_the_papers_two_tables():
-    rng = np.random.default_rng(3)
-    table = pd.DataFrame(rng.integers(0, 3, (300, 5)), columns=list("abcde"))
-    runs = np.array(
-        [((table["a"] == 1) & (table["b"] == k)).to_numpy() for k in (0, 0, 2)], dtype=int
-    )
-    counted = rule_frequency(table, runs, top=1)
-    assert counted.runs == 3 and counted.top == 1
-    every = [find_rules(table, run, groups=(1,)) for run in runs]
-    alone = [next(rule for rule in rules if len(rule.antecedents) == 1) for rules in every]
-    want = Counter(rule.antecedents[0].column for rule in alone)
-    got = {line["variable"]: line["left_out_runs"] for line in counted.variables}
-    assert {name: times for name, times in got.items() if times} == want
-    assert sum(line["rest_runs"] for line in counted.variables) == 3
-    pair = counted.pairs[0]
-    assert pair["group"] == "left-out group" and pair["pair"] == ["a", "b"] and pair["runs"] == 3
-    lifts = [1 / run.mean() for run in runs]
-    assert pair["lift"] == pytest.approx([min(lifts), max(lifts)])
-    # each run on its own gives the same
-    binned = [bin_column(column, 5) for column in columns_of(table)]
-    each = [mine(binned, run[None] == 1, 0.01)[0] for run in runs]
-    together = mine(binned, runs == 1, 0.01)
-    assert [ours(r) for r in each] == [ours(r) for r in together]
-
-
 def test_bad_input_gets_one_sentence():
     table = np.arange(20.0).reshape(10, 2)
     labels = np.arange(10) < 3
     with pytest.raises(ValueError, match="one label per row"):
         find_rules(table, labels[:5])
-    with pytest.raises(ValueError, match="one row of 10 labels per run is needed"):
-        rule_frequency(table, np.zeros((0, 10)))
     assert len(find_rules(table, labels.astype(object)))

@@ -30,7 +30,6 @@ from leftout.auditing.measuring import (
 from leftout.auditing.readings import find_blanks, read_in_other_ways
 from leftout.auditing.result import Audit
 from leftout.checks import generator
-from leftout.data.binning import most_informative
 from leftout.data.preparation import PreparedTable, prepare_table
 from leftout.data.sources import Source
 from leftout.downstream.outcomes import GROUP
@@ -41,8 +40,6 @@ from leftout.evidence.refit import SearchTask
 from leftout.evidence.stability import Stability, restarts
 from leftout.explain import Explanation
 from leftout.explain.attribution import search_without
-from leftout.explain.explanation import RULE_COLUMNS
-from leftout.explain.rules import rule_frequency
 from leftout.fair.assessment import afterwards
 from leftout.fair.mitigation import Mitigation, mitigate
 from leftout.groups.fitted import one_vs_rest
@@ -170,7 +167,7 @@ class AuditPipeline:
         groups = [
             GroupResult(
                 label=label, alone=alone, partition=one_vs_rest(found, label),
-                explanation=self._explained(found, stability, report, label),
+                explanation=self._explained(found, report, label),
                 stability=stability,
             )
             for label in range(1, found.n_groups_ + 1)
@@ -318,10 +315,10 @@ class AuditPipeline:
         return now.each(trust=trusts, stability=[each.stability for each in trusts])
 
     def _explained_further(self, now: Audit) -> Audit:
-        """With what other runs and searches without leading columns say of the group."""
+        """With what searches without leading columns say of the group."""
         if not now.alone:
             return now
-        found, told, stability = now.examined, now.explanation, now.stability
+        found, told = now.examined, now.explanation
         if not self._whole:  # the group that the same search finds in the part
             size = found.left_out_.share
             found = clone(self.search).set_params(min_group_size=None, group_size=size)
@@ -332,11 +329,6 @@ class AuditPipeline:
             leading = list(told.by_column())[:_WHAT_IF]
         steps = Steps(len(leading), self.stages.report)
         told = replace(told, what_if=search_without(found, X, sources, leading, steps))
-        if stability is not None:
-            columns = [column.take(self.rows) for column in self.intake.telling]
-            columns = most_informative(columns, found.left_out_.mask, RULE_COLUMNS)
-            often = rule_frequency(columns, stability.labels)
-            told = replace(told, rule_frequency=often)
         return now.each(explanation=[told])
 
     def _read_otherwise(self, now: Audit) -> Audit:
@@ -348,7 +340,6 @@ class AuditPipeline:
     def _explained(
         self,
         found: MaxDisparityPartition,
-        stability: Stability | None,
         report: Report,
         label: int,
     ) -> Explanation:
@@ -362,7 +353,6 @@ class AuditPipeline:
             positive=intake.positive,
             sensitive=intake.sensitive,
             sources=intake.sources,
-            runs=None if stability is None else stability.labels,
             what_if=0,
             rows=self.settings.rows,
             label=label,

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from leftout.checks import check_whole
 from leftout.data.binning import most_informative
@@ -29,13 +28,7 @@ from leftout.explain.attribution import (
     search_without,
     split_losses,
 )
-from leftout.explain.rules import (
-    Frequency,
-    Rule,
-    Rules,
-    find_rules,
-    rule_frequency,
-)
+from leftout.explain.rules import Rule, Rules, find_rules
 from leftout.explain.sentence import Sentence, describe
 from leftout.files import Serializable, plain
 from leftout.groups.fitted import NEITHER, fitted_on
@@ -71,7 +64,6 @@ class ExplanationRecord(TypedDict):
     disparity_by_feature: list[FeatureLoss]
     rules: list[Rule]
     leading_rules: list[Rule]
-    rule_frequency: Frequency
     alignment: list[Alignment]
     outcome: list[Outcome]
     no_outcome: Outcome | None
@@ -101,8 +93,6 @@ class Explanation(Serializable):
         At most 50 of each group, those of highest lift.
     leading_rules : Rules
         At most 8 of the left-out group, chosen by what each adds: see :meth:`Rules.that_add`.
-    rule_frequency : Frequency
-        The paper's two tables, over runs.
     alignment : list of Alignment
     outcome : list of Outcome
         Empty without a target.
@@ -126,7 +116,6 @@ class Explanation(Serializable):
     losses_by_feature: Array
     rules: Rules
     leading_rules: Rules
-    rule_frequency: Frequency
     alignment: list[Alignment]
     outcome: list[Outcome]
     typical: list[Typical]
@@ -200,7 +189,6 @@ class Explanation(Serializable):
             ],
             "rules": list(self.rules),
             "leading_rules": list(self.leading_rules),
-            "rule_frequency": self.rule_frequency,
             "alignment": self.alignment,
             "outcome": self.outcome,
             "no_outcome": self.no_outcome,
@@ -223,7 +211,6 @@ def group(
     drop: Iterable[Any] | None = (),
     sensitive: Iterable[Any] | None = (),
     sources: Sequence[str] | None = None,
-    runs: ArrayLike | None = None,
     what_if: int = 5,
     rows: int = 0,
     label: int | None = None,
@@ -252,9 +239,6 @@ def group(
     sources : list of str or None
         The raw column that each feature of ``X`` was made from (a ``TableEncoder`` has them as
         ``sources_``); None: as far as their names tell.
-    runs : array of shape (n_runs, m) or None
-        Labels of several runs, for the paper's averages; None: those that ``trust`` made, if
-        ``found`` comes from it, else the one partition.
     what_if : int, default=5
         How many of the leading features to leave out; 0 for none.
     rows : int, default=0
@@ -285,13 +269,10 @@ def group(
     check_whole("what_if", what_if)
     check_whole("rows", rows)
     partition, matrix = fitted_on(found, X, label)
-    stability = getattr(found, "stability", None)
     left_out = partition.left_out_.mask
     beside = np.flatnonzero(partition.labels_ != NEITHER)
     alone = len(beside) == len(left_out)
     raw = Raw.of(X if table is None else table, X, target, categorical, drop, sensitive, sources)
-    if runs is None:
-        runs = left_out if stability is None else stability.labels
     features = names_of(X)
     n_leading = min(what_if, len(set(raw.sources))) if len(set(raw.sources)) > 2 and alone else 0
     steps = Steps(4 + n_leading, progress)
@@ -316,7 +297,6 @@ def group(
     steps.tell("rules", 1)
     telling = most_informative(raw.described, left_out, RULE_COLUMNS)
     rules = find_rules(telling, left_out, limit=_CANDIDATES)
-    frequency = rule_frequency(telling, runs)
     steps.tell("sentence", 1)
     sentence = describe(raw.described, left_out)
     steps.tell("alignment", 1)
@@ -340,7 +320,6 @@ def group(
         losses_by_feature=losses,
         rules=rules.leading(_RULES),
         leading_rules=rules.that_add(left_out),
-        rule_frequency=frequency,
         alignment=alignment,
         outcome=outcome,
         no_outcome=lacking,

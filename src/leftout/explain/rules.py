@@ -6,7 +6,6 @@ A rule's conditions are bins of columns, and its counts those of two bins that m
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +14,7 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leftout.checks import check_left_out, check_runs
+from leftout.checks import check_left_out
 from leftout.data.binning import Array, BinnedColumn, Indicators, Places, bin_column, starts_of
 from leftout.data.columns import columns_of
 from leftout.data.conditions import Condition, Mask
@@ -184,44 +183,6 @@ class Rules:
         return [(self.columns[c], int(i - self._starts[c])) for c, i in zip(at, items, strict=True)]
 
 
-class VariableRuns(TypedDict):
-    """In how many runs a column leads the rules of either group."""
-
-    variable: str
-    left_out_runs: int
-    rest_runs: int
-
-
-class PairRuns(TypedDict):
-    """In how many runs two columns lead a group's rules, with the least and largest lift."""
-
-    group: str
-    pair: list[str]
-    runs: int
-    lift: list[float]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Frequency(Serializable):
-    """How often columns, and pairs of columns, are among the leading rules of several runs.
-
-    Attributes
-    ----------
-    variables : list of dict
-        ``variable`` and, for each group, the number of runs in which it is an antecedent of one of
-        the leading rules with one antecedent (the paper's first table).
-    pairs : list of dict
-        ``group``, ``pair``, the number of ``runs`` in which the two are the antecedents of one of
-        the leading rules with two, and the range of ``lift`` (the paper's second table).
-    runs, top : int
-    """
-
-    variables: list[VariableRuns]
-    pairs: list[PairRuns]
-    runs: int
-    top: int
-
-
 def find_rules(
     table: Any,
     labels: ArrayLike,
@@ -279,113 +240,56 @@ def find_rules(
     columns = columns_of(table)
     mask = check_left_out(labels, len(columns[0]))
     binned = [bin_column(column, _BINS) for column in columns]
-    (found,) = mine(binned, mask[None], min_support, min_confidence, groups, prune, limit)
+    found = mine(binned, mask, min_support, min_confidence, groups, prune, limit)
     return found if limit is None else found.leading(limit)
-
-
-def rule_frequency(
-    table: Any, runs: ArrayLike, *, min_support: float = 0.01, top: int = 10
-) -> Frequency:
-    """Count how often columns lead the rules of several runs: the paper's two tables.
-
-    In every run, one line of labels in ``runs``, the rules of each group are found and ranked by
-    lift; the ``top`` rules with one antecedent, and the ``top`` with two, count.
-    """
-    columns = columns_of(table)
-    masks = check_runs(runs, len(columns[0]))
-    found = mine([bin_column(column, _BINS) for column in columns], masks, min_support, limit=top)
-    # by group and columns, one or two: the runs that they lead in, and with which lifts
-    led, lifts = defaultdict(set), defaultdict(list)
-    for run, rules in enumerate(found):
-        for group in (REST_SIDE, LEFT_OUT_SIDE):
-            for single in (True, False):
-                those = np.flatnonzero((rules.group == group) & (rules.single == single))
-                for place in those[:top].tolist():
-                    key = group, rules.variables(place)
-                    led[key].add(run)
-                    lifts[key].append(float(rules.lift[place]))
-    runs_of = {key: len(some) for key, some in led.items()}
-    alone = [
-        VariableRuns(
-            variable=names[0],
-            left_out_runs=runs_of.get((LEFT_OUT_SIDE, names), 0),
-            rest_runs=runs_of.get((REST_SIDE, names), 0),
-        )
-        for names in {names for _, names in runs_of if len(names) == 1}
-    ]
-    pairs = [key for key in runs_of if len(key[1]) == 2]
-    return Frequency(
-        variables=sorted(
-            alone, key=lambda line: (-line["left_out_runs"], -line["rest_runs"], line["variable"])
-        ),
-        pairs=[
-            PairRuns(
-                group=SIDES[key[0]],
-                pair=list(key[1]),
-                runs=runs_of[key],
-                lift=[min(lifts[key]), max(lifts[key])],
-            )
-            for key in sorted(pairs, key=lambda key: (-key[0], -runs_of[key], key[1]))
-        ],
-        runs=len(found),
-        top=top,
-    )
 
 
 def mine(
     columns: Sequence[BinnedColumn],
-    masks: Mask,
+    mask: Mask,
     min_support: float,
     min_confidence: float | None = None,
     groups: tuple[int, ...] = (REST_SIDE, LEFT_OUT_SIDE),
     prune: bool = True,
     limit: int | None = None,
-) -> list[Rules]:
-    """The rules of the groups asked for, for every run's labels in ``masks`` (n_runs, m).
-
-    What does not depend on the labels is counted once for all runs. With a ``limit``, of very many
-    pairs only the surest are kept.
-    """
-    table, m = Indicators.of(columns), masks.shape[1]
-    covered, inside = table.counts(), np.array([table.counts(mask) for mask in masks])
+) -> Rules:
+    """The rules of the groups asked for; with a ``limit``, of very many pairs only the surest."""
+    table, m = Indicators.of(columns), len(mask)
+    covered, inside = table.counts(), table.counts(mask)
     # A rule's support is at most that of each of its items.
     most = [inside if group == LEFT_OUT_SIDE else covered - inside for group in groups]
-    frequent = (covered > 0) & (np.max(most, axis=(0, 1)) / m >= min_support)
+    frequent = (covered > 0) & (np.max(most, axis=0) / m >= min_support)
     items = np.flatnonzero(frequent & (covered < m) if prune else frequent)
     few = 2 * len(items) < len(covered)  # else counting all pairs is faster than dropping bins
     table, among = (table.only(items), slice(None)) if few else (table, np.ix_(items, items))
-    both = table.pairs()[among]
+    both, held = table.pairs()[among], table.pairs(mask)[among]
     i, j = np.nonzero(np.triu((both / m >= min_support) & (both > 0)))
-    met = both[i, j]
-    results = []
-    for mask in masks:
-        held, sizes = table.pairs(mask)[among], (int((~mask).sum()), int(mask.sum()))
-        chosen = []  # for each group: which pairs, and how often both are in it
-        for group in groups:
-            counts = held if group == LEFT_OUT_SIDE else both - held
-            count = counts[i, j]
-            floor = sizes[group] / m if min_confidence is None else min_confidence
-            kept = (count > 0) & (count / m >= min_support) & (count / met >= floor)
-            if prune:  # a pair is surer than either half, compared in whole numbers
-                surer = [count * both[at, at] > counts[at, at] * met for at in (i, j)]
-                kept &= (i == j) | surer[0] & surer[1]
-            pairs = np.flatnonzero(kept)
-            if limit is not None:
-                pairs = _surest(pairs, i == j, count, met, max(_MANY, limit))
-            chosen.append((pairs, count[pairs]))
-        places, count = (np.concatenate(part) for part in zip(*chosen, strict=True))
-        made = Rules(
-            columns=columns,
-            first=items[i[places]],
-            second=items[j[places]],
-            group=np.repeat(groups, [len(pairs) for pairs, _ in chosen]),
-            count=count.astype(np.int64),
-            covered=met[places].astype(np.int64),
-            sizes=sizes,
-        )
-        order = np.lexsort((~made.single, -made.count, -made.lift))
-        results.append(_distinct(made.take(order)) if prune else made.take(order))
-    return results
+    met, sizes = both[i, j], (int((~mask).sum()), int(mask.sum()))
+    chosen = []  # for each group: which pairs, and how often both are in it
+    for group in groups:
+        counts = held if group == LEFT_OUT_SIDE else both - held
+        count = counts[i, j]
+        floor = sizes[group] / m if min_confidence is None else min_confidence
+        kept = (count > 0) & (count / m >= min_support) & (count / met >= floor)
+        if prune:  # a pair is surer than either half, compared in whole numbers
+            surer = [count * both[at, at] > counts[at, at] * met for at in (i, j)]
+            kept &= (i == j) | surer[0] & surer[1]
+        pairs = np.flatnonzero(kept)
+        if limit is not None:
+            pairs = _surest(pairs, i == j, count, met, max(_MANY, limit))
+        chosen.append((pairs, count[pairs]))
+    places, count = (np.concatenate(part) for part in zip(*chosen, strict=True))
+    made = Rules(
+        columns=columns,
+        first=items[i[places]],
+        second=items[j[places]],
+        group=np.repeat(groups, [len(pairs) for pairs, _ in chosen]),
+        count=count.astype(np.int64),
+        covered=met[places].astype(np.int64),
+        sizes=sizes,
+    )
+    made = made.take(np.lexsort((~made.single, -made.count, -made.lift)))
+    return _distinct(made) if prune else made
 
 
 def _surest(places: Places, single: Mask, count: Array, met: Array, limit: int) -> Places:

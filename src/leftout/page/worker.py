@@ -133,7 +133,7 @@ def audit(table: Source, settings: dict[str, Any]) -> None:
     """Audit a table, tell progress and answers as they come, and write the files."""
     from leftout.engine.run import run
 
-    last = {"step": "", "time": 0.0}
+    last: dict[str, Any] = {"step": "", "time": 0.0}
 
     def progress(what: str, done: int, total: int) -> None:
         now, step = time.monotonic(), what.partition(":")[0]
