@@ -74,13 +74,7 @@ def test_alignment_shows_columns_kept_out_of_the_search(told, ax):
 
 
 def test_parts_stand_one_after_the_other(ax):
-    found = LossParts(
-        losses=np.array([0.3, -0.1, 0.25]),
-        by_feature=None,
-        names=[],
-        p_gaussian=None,
-        p_values=None,
-    )
+    found = LossParts.of(np.cumsum([0.3, -0.1, 0.25]), [None] * 3, [], None, None)
     assert plots.parts(found, ax) is ax
     bars = [(bar.get_x(), bar.get_width()) for bar in ax.patches]
     np.testing.assert_allclose(bars, [(0.0, 0.3), (0.0, -0.1), (0.3, 0.25)])

@@ -43,7 +43,6 @@ _MODULES = {
     "losses": "linalg.losses",
     "plots": "plots",
     "solvers": "solvers",
-    "stability": "evidence.stability",
 }
 
 __all__ = sorted(["__version__", *_HOME, *_MODULES])
@@ -62,7 +61,6 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout.downstream.result import Harm as Harm
     from leftout.engine.run import audit as audit
     from leftout.errors import InputError as InputError
-    from leftout.evidence import stability as stability
     from leftout.evidence.assess import trust as trust
     from leftout.evidence.n_groups import HowMany as HowMany
     from leftout.evidence.n_groups import how_many as how_many

@@ -38,7 +38,7 @@ from leftout.errors import InputError
 from leftout.evidence.assess import N_SPLITS, assess
 from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.refit import SearchTask
-from leftout.evidence.stability import Stability, agreement, restarts
+from leftout.evidence.stability import Stability, restarts
 from leftout.explain import Explanation
 from leftout.explain.attribution import search_without
 from leftout.explain.explanation import RULE_COLUMNS
@@ -143,11 +143,9 @@ class AuditPipeline:
         asked, report, stability = self.settings, self.stages.begin(FIND), None
         if asked.preset == "paper":
             plan = GroupPlan(None, "free")
-            if asked.n_restarts >= 2:
-                stability = agreement(
-                    clone(self.search), self.X, n_restarts=asked.n_restarts, progress=report
-                )
-            found = group_selection.papers(self.search, self.X, stability)
+            found, stability = group_selection.best_of_runs(
+                self.search, self.X, asked.n_restarts, report
+            )
         else:
             d = self.search_problem.problem.d
             plan = group_selection.plan_groups(
@@ -351,18 +349,12 @@ class AuditPipeline:
             n_surrogates=self.settings.n_surrogates, n_restarts=self._runs,
             splits=self.splits, progress=report, found=found,
             everyone=None if self._whole else self.X,
-            stability=now.stability if now.alone else None,
+            stability=now.stability if now.alone else None, names=self.intake.sources,
         )  # fmt: skip
         over: dict[str, Any] = {}
         if plan.p_value is not None:  # the evidence has chosen among sizes already
             over = {"p_value": plan.p_value, "over_sizes": plan.over_sizes}
-        trusts = [
-            replace(
-                each, of_rows=len(self.X), chosen=plan.chosen, **over,
-                parts=each.parts and replace(each.parts, names=self.intake.sources),
-            )
-            for each in weighed
-        ]  # fmt: skip
+        trusts = [replace(each, of_rows=len(self.X), **over) for each in weighed]
         return now.each(trust=trusts, stability=[each.stability for each in trusts])
 
     def _explained_further(self, now: Audit) -> Audit:
