@@ -21,10 +21,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 import paper_data  # noqa: E402
-from leftout import MaxDisparityPartition, disparity, explain  # noqa: E402
+from leftout import MaxDisparityPartition, disparity, explain, how_many  # noqa: E402
 from leftout.data.binning import bin_column  # noqa: E402
 from leftout.data.columns import columns_of  # noqa: E402
-from leftout.evidence.n_groups import evidence_size  # noqa: E402
 from leftout.explain.rules import LEFT_OUT_SIDE, find_rules, mine  # noqa: E402
 from paper.scores import feature_scores  # noqa: E402
 
@@ -289,7 +288,7 @@ def students():
     raw = paper_data.sample("students")
     X = paper_data.encode("students", raw)
     search = MaxDisparityPartition(source.n_components, random_state=0, n_jobs=-1)
-    evident = evidence_size(search, X).size
+    evident = how_many(search, X, n_surrogates=99, most=1, sizes=15).looked[0].size
     names = ("International", "(credited)")
     for size, where in ((evident, "at the evidence size"), (250, "at 250 rows")):
         found = MaxDisparityPartition(source.n_components, group_size=size, random_state=0).fit(X)

@@ -120,10 +120,10 @@ def variance(shares: Array, d: int, title: str, ax: Axes) -> None:
 
 def epochs(found: Found, title: str, ax: Axes) -> None:
     """Disparity after each epoch, of all runs and of the best."""
-    runs = found.stability.epochs or []
+    runs = found.epochs
     for run in runs:
         ax.plot(run, color=_QUIET, lw=1)
-    best = runs[int(np.argmax(found.stability.disparities))]
+    best = runs[found.best]
     ax.plot(best, color=_LEFT_OUT, lw=2, label=f"best of {len(runs)} runs")
     ax.legend(frameon=False)
     ax.locator_params(axis="x", integer=True)
@@ -178,7 +178,7 @@ def of_sample(key: str, first: Sampled) -> dict[str, Drawing]:
     for formula in FORMULAS:
         measured = first.formulas[formula.key]
         greedy = measured.found["greedy"]
-        runs = greedy.stability.epochs or []
+        runs = greedy.epochs
         start, end = (np.median([run[at] for run in runs]) for at in (0, -1))
         pairs, adjacent, ends = (
             greedy.agreement(), adjacent_epochs(measured), first_to_last_epoch(measured)

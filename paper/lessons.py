@@ -1,12 +1,13 @@
 """What a run teaches beyond the published numbers: measurements, and the sentences about them."""
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout import Trust, group_losses, trust
+from leftout import Trust, group_losses, how_many, trust
 from leftout.data.columns import columns_of
 from leftout.explain import describe, feature_losses
 from leftout.explain.alignment import align
@@ -94,9 +95,8 @@ def known_losses(known: Known, samples: list[Sample], d: int, reading: Data) -> 
 def shared_projection_moves(first: Sampled) -> float:
     """Largest entry by which the PCA of A and B together changes over the epochs of a run."""
     greedy = first.formulas[PAPER.key].found["greedy"]
-    assert greedy.stability.epoch_labels is not None
     projections = []
-    for labels in greedy.stability.epoch_labels[greedy.best]:
+    for labels in greedy.epoch_labels[greedy.best]:
         rows = np.concatenate([first.X[labels == 0], first.X[labels == 1]])
         V = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[2][: first.d]
         projections.append(V.T @ V)
@@ -183,14 +183,18 @@ def believed(known: Known, first: Sampled, chance: int, n_jobs: int | None, prog
     """The definition's group at the size with the most evidence, and whether it is real."""
     search = DEFINITION.search(first.d, "alternating", first.seed, n_jobs)
     with collected_warnings():  # of a smallest size above a quarter of few rows
-        found: Trust = trust(
-            search, first.X, group_size="evidence", n_surrogates=chance,
-            n_restarts=0, progress=progress,
-        )  # fmt: skip
+        (group,) = how_many(
+            search, first.X, n_surrogates=chance, most=1, sizes=15, progress=progress
+        ).looked
+        if group.counts:
+            search.set_params(group_size=group.size)
+        found: Trust = trust(search, first.X, n_surrogates=chance, n_restarts=0, progress=progress)
+    if group.counts:  # of all sizes among which it was chosen
+        found = replace(found, p_value=group.p_value, over_sizes=group.n_sizes)
     return {
         "rows": found.group_size,
         "disparity": found.disparity,
-        "by_chance": found.by_chance,
+        "by_chance": found.chance["copula"].mean,
         "p_value": found.p_value,
         "beyond_chance": found.beyond_chance,
         "chance_tables": chance,

@@ -32,7 +32,7 @@ from leftout.evidence.cross_fit import HeldOut
 from leftout.evidence.decomposition import LossParts
 from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.null_test import NullDistribution
-from leftout.evidence.stability import DistinctGroup, Membership, Stability
+from leftout.evidence.stability import Membership, Stability
 from leftout.evidence.verdict import Trust
 from leftout.explain.alignment import Alignment, Typical
 from leftout.explain.attribution import WhatIf
@@ -89,12 +89,10 @@ def partition(rest=REST, group=GROUP, losses=(0.043, 0.627), bound=0.712, **chan
     return found
 
 
-def chance(kind="copula", tables=39, mean=0.25, p_value=0.025, **changed):
+def chance(tables=39, mean=0.25, p_value=0.025, **changed):
     settled = {
-        "kind": kind,
         "disparities": mean + (np.linspace(-0.1, 0.1, tables) if tables > 1 else np.zeros(1)),
         "p_value": p_value,
-        "miss": 0.014,
         "residual": 1.016,
         "ranks_miss": 0.021,
     }
@@ -102,7 +100,7 @@ def chance(kind="copula", tables=39, mean=0.25, p_value=0.025, **changed):
 
 
 def both_kinds():
-    return {"copula": chance(), "gaussian": chance("gaussian", 29, 0.24, 0.034)}
+    return {"copula": chance(), "gaussian": chance(29, 0.24, 0.034)}
 
 
 def held_out(gap=0.463, overlaps=((0.33, 0.57), (0.37, 0.59), (0.41, 0.61))):
@@ -118,25 +116,25 @@ def held_out(gap=0.463, overlaps=((0.33, 0.57), (0.37, 0.59), (0.41, 0.61))):
 def parts(losses=(0.207, 0.143, 0.234), p_gaussian=0.031, p_values=0.025):
     """Each part, and how the columns age, income and colour share it."""
     shares = np.array([[0.5, 0.3, 0.2], [0.1, 0.7, 0.2], [0.15, 0.25, 0.6]])
-    return LossParts(
-        losses=np.array(losses),
-        by_feature=shares * np.array(losses)[:, None],
-        names=["age", "income", "colour"],
-        p_gaussian=p_gaussian,
-        p_values=p_values,
+    return LossParts.of(
+        np.cumsum(losses),
+        np.cumsum(shares * np.array(losses)[:, None], axis=0),
+        ["age", "income", "colour"],
+        p_gaussian,
+        p_values,
     )
 
 
-def membership(sure=743, doubtful=119, rest=REST, group=GROUP):
-    """Of the group's rows, some are sure to belong, some are hardly in it, some in between."""
+def membership(sure=743, rest=REST, group=GROUP):
+    """Of the group's rows, some are sure to belong."""
     shares = np.full(group, 0.6875)
-    shares[:sure], shares[group - doubtful :] = 0.9375, 0.25
+    shares[:sure] = 0.9375
     inside = np.repeat([False, True], [rest, group])
     return Membership(shares=np.append(np.full(rest, 0.0625), shares), group=inside, parts=16)
 
 
-def stability(runs=6, agree=0.76, disparities=(0.59, 0.57, 0.31)):
-    """Runs that agree with each other but for the last, and the distinct groups they found."""
+def stability(runs=6, agree=0.76, nearly_equal=2):
+    """Runs that agree with each other but for the last, and how many distinct groups they found."""
     jaccard = np.full((runs, runs), agree)
     jaccard[-1] = jaccard[:, -1] = agree - 0.15
     jaccard[0, 1] = jaccard[1, 0] = agree + 0.15
@@ -144,18 +142,8 @@ def stability(runs=6, agree=0.76, disparities=(0.59, 0.57, 0.31)):
     labels = np.zeros((runs, 8), dtype=np.int8)
     for row, often in enumerate((runs, runs, runs, runs - 1, 2, 1)):
         labels[:often, row] = 1
-    which = np.array_split(np.arange(runs)[::-1], len(disparities))
-    groups = [
-        DistinctGroup(
-            labels=labels[each[0]].astype(np.intp),
-            disparity=value,
-            size=int(labels[each[0]].sum()),
-            runs=each,
-        )  # fmt: skip
-        for each, value in zip(which, disparities, strict=True)
-    ]
     found = Stability(labels=labels, disparities=np.linspace(0.52, 0.59, runs))
-    vars(found).update(jaccard_matrix=jaccard, distinct_groups=groups)  # rather than theirs
+    vars(found).update(jaccard_matrix=jaccard, nearly_equal=nearly_equal)  # rather than theirs
     return found
 
 
@@ -163,7 +151,6 @@ def trust(**changed):
     settled = {
         "partition": partition(4_383, 617, (0.053, 0.647), 0.743),
         "group_size": 617,
-        "chosen": "evidence",
         "searched": 0.592,
         "rows": 5_000,
         "chance": both_kinds(),
@@ -814,7 +801,7 @@ def audit(**changed):
         label=1, alone=True, partition=settled["partition"], harm=settled["harm"],
         **{name: settled.pop(name) for name in of_group if name in settled},
     )  # fmt: skip
-    chosen = "tenth" if weighed is None else weighed.chosen
+    chosen = "tenth" if weighed is None else "evidence"
     return with_findings(Audit(left_out_groups=[group], chosen=chosen, **settled), skipped)
 
 

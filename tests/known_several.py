@@ -134,11 +134,11 @@ def membership(label, sure):
 
 def trusts(found):
     first = known.trust(
-        partition=one_vs_rest(found, 1), group_size=617, chosen="given", p_winsorized=None,
+        partition=one_vs_rest(found, 1), group_size=617, p_winsorized=None,
         membership=membership(1, 747), parts=known.parts((0.207, 0.143, 0.234)),
     )  # fmt: skip
     second = known.trust(
-        partition=one_vs_rest(found, 2), group_size=617, chosen="given",
+        partition=one_vs_rest(found, 2), group_size=617,
         p_value=0.219, p_gaussian=0.039,
         p_winsorized=None, held_out=known.held_out(0.289), membership=membership(2, 419),
         parts=known.parts((0.109, 0.219, 0.038), 0.039, 0.219), notes=[],

@@ -26,7 +26,7 @@ from leftout.auditing.schema import schema
 from leftout.cli import main
 from leftout.data.preparation import proportional
 from leftout.engine.run import run
-from leftout.evidence.n_groups import ExtractedGroup
+from leftout.evidence.n_groups import ExtractedGroup, HowMany
 from leftout.files import plain
 from leftout.settings import Settings
 from leftout.solvers import SearchResult
@@ -420,11 +420,12 @@ def test_findings_say_what_was_looked_at(found, table):
 def test_a_size_that_evidence_chose_is_paid_for(monkeypatch, table):
     """The p-value is that of all sizes among which it was chosen, and says so."""
     chose = ExtractedGroup(size=60, disparity=0.5, chance=0.2, p_value=0.04, tables=39, n_sizes=15)
-    monkeypatch.setattr(group_selection, "evidence_size", lambda *args, **asked: chose)
+    counted = HowMany(looked=[chose])
+    monkeypatch.setattr(group_selection, "how_many", lambda *args, **asked: counted)
     evidence = audit(
         table, n_components=3, group_size="evidence", n_surrogates=19, n_restarts=0
     ).trust
-    assert (evidence.group_size, evidence.chosen) == (60, "evidence")
+    assert evidence.group_size == 60
     assert evidence.p_value == 0.04 and evidence.over_sizes == 15
     assert "(p = 0.04 over 15 sizes)" in evidence.told_chance
     assert evidence.chance["copula"].p_value != 0.04
@@ -630,7 +631,7 @@ def test_the_papers_preset():
     assert data["table"]["rows"] == 2000 and data["settings"]["centering"] == "paper"
     assert 2.0 < found.partition.disparity_ < 6.0  # the published range
     assert found.partition.disparity_ == pytest.approx(found.stability.disparities.max())
-    assert found.trust is None and found.stability.epoch_labels is not None
+    assert found.trust is None and found.partition.epoch_labels_ is not None
     answers = {finding.code: finding.status for finding in found.findings}
     for code in ("C001", "C002", "V001", "H001", "H002", "B001", "S001", "N001", "P001"):
         assert answers[code] == "not run", code

@@ -112,8 +112,8 @@ def test_plain_data_and_json(told, tmp_path):
 
 
 def test_what_trust_found_is_explained(planted, raw):
-    search = MaxDisparityPartition(2, random_state=0)
-    verdict = trust(search, planted[0], group_size=60, n_surrogates=0, n_restarts=4, splits=0)
+    search = MaxDisparityPartition(2, group_size=60, random_state=0)
+    verdict = trust(search, planted[0], n_surrogates=0, n_restarts=4, splits=0)
     told = explain.group(verdict, planted[0], raw, target="passed", what_if=0)
     assert told.what_if == [] and "What if" not in told.summary()
     assert explain.group(verdict, planted[0], what_if=0).outcome == []

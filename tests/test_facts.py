@@ -387,7 +387,6 @@ def test_evidence_and_runs_are_told_as_they_are(data, found):
         reached = np.sum(values >= trust["searched"] * (1 - 1e-9))
         close(told["p_value"], (1 + reached) / (1 + len(values)))
         at_size[kind] = values.mean()
-    close(trust["by_chance"], at_size["copula"])
     # three parts, that add up, by what comparison tables lose on average
     parts, whole = data["groups"][0]["trust"]["parts"], trust["searched"]
     expected = (
@@ -417,7 +416,6 @@ def test_what_halves_and_parts_of_the_rows_say_is_told_as_it_is(data, found):
     assert belongs["n_members"] == sure.sum() == (rows["belongs"] == "member").sum()
     assert belongs["n_borderline"] == (group & ~sure).sum()
     assert belongs["n_borderline"] == (rows["belongs"] == "borderline").sum()
-    assert belongs["n_doubtful"] == (group & (rows["membership"] < 0.5)).sum()
     # shares of sixteen searches
     np.testing.assert_allclose(rows["membership"] * 16, np.round(rows["membership"] * 16))
     assert rows["membership"][group].mean() > rows["membership"][~group].mean()

@@ -66,7 +66,7 @@ def test_every_object_says_its_keys():
         "groups.0.explanation.leading_rules.0", "groups.0.explanation.alignment.0",
         "groups.0.explanation.typical.0",
         "groups.0.explanation.disparity_by_feature.0",
-        "groups.0.trust.stability", "groups.0.trust.stability.distinct_groups.0",
+        "groups.0.trust.stability",
         "groups.0.trust.chance.copula", "mitigation", "mitigation.by_dimension.0", "named", "known",
         "named.groups.0.conditions.0", "known.groups.0.conditions.0",
     ],

@@ -40,7 +40,6 @@ _MODULES = {
     "explain": "explain",
     "losses": "linalg.losses",
     "solvers": "solvers",
-    "stability": "evidence.stability",
 }
 
 __all__ = sorted(["__version__", *_HOME, *_MODULES])
@@ -58,7 +57,6 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout.downstream.result import Harm as Harm
     from leftout.engine.run import audit as audit
     from leftout.errors import InputError as InputError
-    from leftout.evidence import stability as stability
     from leftout.evidence.assess import trust as trust
     from leftout.evidence.n_groups import HowMany as HowMany
     from leftout.evidence.n_groups import how_many as how_many

@@ -473,12 +473,12 @@ def _repeated(audit: Audit) -> Answered:
     repeats = audit.repeats
     if repeats.beyond_chance:
         return True, repeats.told
-    if not repeats.n_repeated:
+    rows = repeats.distinct
+    if not rows.n_repeated:
         return False, "All rows are distinct."
     return False, (
-        f"{counted(repeats.n_repeated, 'row')} of {repeats.distinct.n_rows:,} repeat an earlier "
-        "one. They are not taken for copies: rows with few different values may be equal all the "
-        "same."
+        f"{counted(rows.n_repeated, 'row')} of {rows.n_rows:,} repeat an earlier one. They are not "
+        "taken for copies: rows with few different values may be equal all the same."
     )
 
 

@@ -62,7 +62,7 @@ class TableRecord(Serializable):
             rows_in_table=intake.n_rows,
             features=intake.X.shape[1],
             target=None if intake.target is None else intake.target.name,
-            distinct_rows=audit.repeats.n_distinct,
+            distinct_rows=audit.repeats.distinct.n_distinct,
             missing_indicator_share=intake.indicator_share,
             blanks=audit.blanks,
         )

@@ -133,7 +133,9 @@ class AuditPipeline:
         asked, report, stability = self.settings, self.stages.begin(FIND), None
         if asked.preset == "paper":
             plan = GroupPlan(None, "free")
-            found, stability = group_selection.papers(self.search, self.X, asked.n_restarts, report)
+            found, stability = group_selection.best_of_runs(
+                self.search, self.X, asked.n_restarts, report
+            )
         else:
             d = self.search_problem.problem.d
             plan = group_selection.plan_groups(
@@ -300,18 +302,12 @@ class AuditPipeline:
             n_surrogates=self.settings.n_surrogates, n_restarts=self._runs,
             splits=self.splits, progress=report, found=found,
             everyone=None if self._whole else self.X,
-            stability=now.stability if now.alone else None,
+            stability=now.stability if now.alone else None, names=self.intake.sources,
         )  # fmt: skip
         over: dict[str, Any] = {}
         if plan.p_value is not None:  # the evidence has chosen among sizes already
             over = {"p_value": plan.p_value, "over_sizes": plan.over_sizes}
-        trusts = [
-            replace(
-                each, of_rows=len(self.X), chosen=plan.chosen, **over,
-                parts=each.parts and replace(each.parts, names=self.intake.sources),
-            )
-            for each in weighed
-        ]  # fmt: skip
+        trusts = [replace(each, of_rows=len(self.X), **over) for each in weighed]
         return now.each(trust=trusts, stability=[each.stability for each in trusts])
 
     def _explained_further(self, now: Audit) -> Audit:

@@ -132,7 +132,7 @@ def search_without(
             feature=source,
             disparity=found.disparity_,
             without=without,
-            overlap=float(pairwise_jaccard(np.stack([labels, found.labels_]), either=False)[0, 1]),
+            overlap=float(pairwise_jaccard(np.stack([labels, found.labels_]))[0, 1]),
         )
         for source, (without, labels) in zip(leading, results, strict=True)
     ]
