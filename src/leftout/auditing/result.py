@@ -103,8 +103,8 @@ class Audit(Serializable):
     created : str
         When the audit was made, UTC: all that differs between two runs of the same command.
     chunks : Chunks or None
-        Only where the table was passed over chunk by chunk: by whom, and which parts of the result
-        come from all rows.
+        Only where the table was passed over chunk by chunk: by whom, and how many rows were looked
+        at one by one; a note says what comes from these.
     """
 
     partition: MaxDisparityPartition
@@ -225,7 +225,9 @@ class Audit(Serializable):
         import pandas as pd
 
         if self.chunks is not None:
-            return pd.concat([part for _, part in self.chunks.parts()], ignore_index=True)
+            sides = pd.Categorical.from_codes(self.partition.labels_, ["rest", "left out"])
+            rows = np.arange(self.chunks.n_rows)
+            return pd.DataFrame({"row": rows, "group": sides, "score": self.chunks.scores()})
         columns = {"row": self.intake.rows, **self._rows()}
         if self.readings is not None and len(self.readings.counts) == len(self.intake.rows):
             columns["readings"] = self.readings.counts
@@ -334,3 +336,7 @@ class Audit(Serializable):
     def csv(self) -> str:
         """The text of groups.csv."""
         return self.groups.to_csv(index=False, lineterminator="\n")
+
+    def parquet(self) -> bytes:
+        """The content of groups.parquet, which very many rows are written to."""
+        return self.groups.to_parquet(index=False)

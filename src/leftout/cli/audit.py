@@ -39,7 +39,7 @@ def audit(
     TABLE is a CSV or TSV file (also gzipped), Parquet, Feather or Excel, with names in its first
     line. It may be in parts: several files, a folder, or a pattern ('data/*.parquet'); what is too
     large for memory is passed over chunk by chunk. Writes report.html, audit.json and groups.csv
-    (or groups/part-*.parquet) to a folder, by default leftout-TABLE.
+    (or groups.parquet) to a folder, by default leftout-TABLE.
     """
 
     def read() -> tuple[Any, Any]:
@@ -99,15 +99,12 @@ def _run(
         with interruptible(), reported(given["quiet"]) as report, refused():
             from leftout.cli import options
             from leftout.engine.run import run
-            from leftout.engine.tables import ChunkedTable
-            from leftout.files import check_folder, check_ours
+            from leftout.files import check_folder
 
             asked = {name: given[name] for name in AUDIT if name in given}
-            check_folder(folder, "audit.json", "report.html", "groups.csv")
+            check_folder(folder, "audit.json", "report.html", "groups.csv", "groups.parquet")
             report("reading the table", 0, 1)
             table, columns = read()
-            if isinstance(table, ChunkedTable) and not table.whole:
-                check_ours(folder, "audit.json", "groups")
             for name in (name for name, setting in AUDIT.items() if setting.takes == NAMES):
                 asked[name] = options.names(given[name], columns, name)
             asked["prediction"] = options.column(given["prediction"], columns, "prediction")
@@ -122,28 +119,22 @@ def _run(
                 **where,
             )
             report("writing the report", 1, 1)
-            contents, parts = _written(found)
+            contents = _written(found)
         from leftout.cli import terminal
 
         brief = found.to_dict() if given["as_json"] else None
         with interruptible(), refused():
             deliver(
-                folder,
-                contents,
-                lambda to: terminal.show_audit(to, found, given["full"]),
-                brief,
-                parts,
+                folder, contents, lambda to: terminal.show_audit(to, found, given["full"]), brief
             )
-        if found.chunks is not None:
-            found.chunks.end()
 
 
-def _written(found: Audit) -> tuple[dict[str, str | bytes], Any]:
-    """What is written to the folder, and the files of its folder ``groups``, if it has one."""
+def _written(found: Audit) -> dict[str, str | bytes]:
+    """What is written to the folder; of very many rows, their groups as Parquet."""
     contents: dict[str, str | bytes] = {"report.html": found.html(), "audit.json": found.json()}
     if found.chunks is not None:
-        return contents, found.chunks.parquet()
-    return contents | {"groups.csv": found.csv()}, None
+        return contents | {"groups.parquet": found.parquet()}
+    return contents | {"groups.csv": found.csv()}
 
 
 def _announced() -> Callable[[Audit], None]:

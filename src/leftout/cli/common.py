@@ -6,8 +6,7 @@ import json
 import os
 import shlex
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -156,22 +155,12 @@ def reported(quiet: bool, log: Report | None = None) -> Iterator[Report]:
         yield report
 
 
-def write(
-    folder: Path,
-    contents: Mapping[str, str | bytes],
-    parts: Iterable[tuple[str, bytes]] | None = None,
-) -> list[Path]:
-    """Write files to a folder; a folder that takes none is refused.
-
-    ``parts`` are the files of its folder ``groups``, written one by one.
-    """
-    from leftout.files import unwritable, write_into, write_parts
+def write(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]:
+    """Write files to a folder; a folder that takes none is refused."""
+    from leftout.files import unwritable, write_into
 
     try:
-        if parts is not None:
-            files = write_parts(folder, contents, "groups", parts)
-        else:
-            files = write_into(folder, contents)
+        files = write_into(folder, contents)
     except OSError as error:
         raise unwritable(folder, error) from error
     click.get_current_context().find_root().meta[_WRITTEN] = folder
@@ -183,13 +172,12 @@ def deliver(
     contents: Mapping[str, str | bytes],
     show: Callable[[Console], None],
     brief: Mapping[str, Any] | None = None,
-    parts: Iterable[tuple[str, bytes]] | None = None,
 ) -> None:
     """Write files to a folder, and print results in any case: for people, or a summary as JSON."""
     failed, files = None, []
     if folder is not None:
         try:
-            files = write(folder, contents, parts)
+            files = write(folder, contents)
         except InputError as error:
             failed = error
     if brief is not None:
@@ -200,14 +188,8 @@ def deliver(
 
         console = Console()
         show(console)
-        lines = [
-            f"{'Report' if path.suffix == '.html' else 'Written'}: {path}"
-            for path in files
-            if path.parent == folder
-        ]
-        for inner, number in sorted(Counter(path.parent for path in files).items()):
-            lines += [f"Written: {number} files in {inner}"] * (inner != folder)
-        for line in lines:
+        for path in files:
+            line = f"{'Report' if path.suffix == '.html' else 'Written'}: {path}"
             console.print(line, highlight=False, soft_wrap=True, markup=False)
     if failed is not None:
         raise click.ClickException(str(failed)) from failed

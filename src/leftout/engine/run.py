@@ -223,8 +223,7 @@ def run(
         stages.begin(READ)
         work = ChunkedAudit.over(parts, asked, passes, n_jobs, stages)
         found = work.audit(notes, listener)
-        if running is None and found.chunks is not None:
-            found.chunks.end()
+        (running or own).push(passes.end)
     stages.end()
     return found
 

@@ -101,9 +101,9 @@ class Passes:
             ) from error
         return result
 
-    def end(self) -> None:
-        """All is done: remove what was kept."""
-        if self.folder is not None:
+    def end(self, failed: type[BaseException] | None = None, *_: object) -> None:
+        """All is done, if nothing has failed: remove what was kept."""
+        if self.folder is not None and failed is None:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def _tell(self, done: int, total: int) -> None:

@@ -8,7 +8,6 @@ a sample by the stages of an audit in memory.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -49,19 +48,6 @@ from leftout.solvers.streaming import STREAMED_ABOVE, search_passes
 
 # The fewest rows of the group that a sample must have for a description to rest on.
 _FEWEST = 20
-# What is exact, and what is not, as audit.json says it.
-ALL_ROWS = (
-    "table", "columns", "pca", "partition", "groups.left_out", "mitigation",
-    "groups.explanation.disparity_by_feature", "groups.explanation.sentence",
-    "groups.explanation.outcome",
-)  # fmt: skip
-OF_SAMPLE = (
-    "groups.explanation.rules", "groups.explanation.typical",
-    "groups.explanation.what_if", "groups.explanation.alignment",
-    "table.leaks", "table.copies", "table.proxies", "table.distinct_rows", "table.blanks",
-    "groups.trust", "groups.stability", "groups.prediction",
-    "named", "known", "harm",
-)  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -220,19 +206,14 @@ class ChunkedAudit(AuditPipeline):
         return sampled._fit_result(self.X, self.search_problem, here)
 
     def _chunks(self, found: MaxDisparityPartition, sampled: MaxDisparityPartition) -> Chunks:
-        chunks, m = self.parts.chunks, self.n_rows
-        everything = len(self.intake.rows) == m
         return Chunks(
             engine=self.passes.engine.name,
             n_files=len(self.parts.files),
-            n_chunks=len(chunks),
-            n_rows=m,
+            n_chunks=len(self.parts.chunks),
+            n_rows=self.n_rows,
             n_sampled=len(self.intake.rows),
-            all_rows=[*ALL_ROWS, *(OF_SAMPLE if everything else ())],
-            sample=[] if everything else list(OF_SAMPLE),
             examined=sampled,
-            parts=functools.partial(scored, self.passes.engine, self.plan, self.parts, found),
-            end=self.passes.end,
+            scores=functools.partial(scored, self.passes.engine, self.plan, self.parts, found),
         )
 
 
@@ -264,15 +245,10 @@ def moments_of(table: ChunkedRows, sample: Array) -> Moments:
 
 def scored(
     engine: Engine, plan: EncodingPlan, parts: ChunkedTable, found: MaxDisparityPartition
-) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Of each chunk a name, and a line for each row: its number, its group, its score."""
+) -> Array:
+    """How far every row leans to the left-out side."""
     engine = Local() if engine.closed else engine  # a cluster that was started for the audit
-    scores = ChunkedRows(plan, parts.chunks, engine.fold).run(RowScores(found._rule))
-    for place, chunk in enumerate(parts.chunks):
-        rows = np.arange(chunk.start, chunk.start + chunk.n_rows)
-        group = pd.Categorical.from_codes(found.labels_[rows], ["rest", "left out"])
-        part = pd.DataFrame({"row": rows, "group": group, "score": scores[rows]})
-        yield f"part-{place:05d}.parquet", part
+    return ChunkedRows(plan, parts.chunks, engine.fold).run(RowScores(found._rule))
 
 
 @dataclass(frozen=True)
