@@ -212,7 +212,7 @@ def afterwards(
         groups, 1, 2 and so on, the worst off first.
     n_components : int or float, default=0.8
         Number of components, or the share of variance to exceed.
-    representation : fitted projection, array of shape (d, n) or None, default=None
+    representation : fitted projection or None, default=None
         What the rows share now, with its own number of components; None: PCA of the table.
     columns : list of Column, optional
         As people know them: to say who the worst off are.
@@ -315,10 +315,10 @@ def _projections(
     fair = FairPCA(d).fit(X, groups=labels)
     # several groups may take more dimensions than were asked for
     V = getattr(fair, "rank_d_components_", fair.components_)
-    before = given or _named("PCA", FairPCA(d).fit(X))
-    if before.origin is None:
-        before = before.at(fair.mean_)
-    return [before, _named(FAIR_PCA, V).at(fair.mean_), _named(MINIMAX_PCA, every)]
+    fairer = Representation(
+        name=FAIR_PCA, rank=len(V), n_features=V.shape[1], origin=fair.mean_, components=V
+    )
+    return [given or _named("PCA", FairPCA(d).fit(X)), fairer, _named(MINIMAX_PCA, every)]
 
 
 def _named(name: str, fitted: Any) -> Representation:
