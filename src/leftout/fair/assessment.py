@@ -274,10 +274,11 @@ class _Trial(NamedTuple):
         fair = FairPCA(self.d).fit(X, groups=labels)
         # several groups may take more dimensions than were asked for
         V = getattr(fair, "rank_d_components_", fair.components_)
+        fairer = Representation(
+            name=FAIR_PCA, rank=len(V), n_features=V.shape[1], origin=fair.mean_, components=V
+        )
         before = self.given or _named("PCA", FairPCA(self.d).fit(X))
-        if before.origin is None:
-            before = before.at(fair.mean_)
-        return [before, _named(FAIR_PCA, V).at(fair.mean_), _named(MINIMAX_PCA, every)]
+        return [before, fairer, _named(MINIMAX_PCA, every)]
 
     def search(
         self,
@@ -293,7 +294,7 @@ class _Trial(NamedTuple):
         It begins at these groups and at ``other`` ones.
         """
         V = shared.components
-        assert V is not None and shared.origin is not None
+        assert V is not None
         rows = X - shared.origin
         scale = float(np.einsum("ij,ij->", rows, rows)) / len(rows)
         rows /= np.sqrt(scale) or 1.0  # searches are in single precision

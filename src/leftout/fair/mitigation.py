@@ -182,7 +182,7 @@ def mitigate(
         The group of each row: known, or a search's ``labels_``.
     n_components : int or float, default=0.8
         Number of components, or the share of variance to exceed.
-    representation : fitted transformer, array of shape (d, n) or None, default=None
+    representation : fitted transformer or None, default=None
         What the rows share now, with its own number of components: losses before are those under
         it. None: ordinary PCA of the table.
     progress : callable, bool or None

@@ -117,11 +117,11 @@ class MaxDisparityPartition(BaseEstimator):
     ----------
     n_components : int or float, default=0.8
         Number of components of the shared PCA, or the share of variance to exceed.
-    representation : fitted transformer, array of shape (d, n) or None, default=None
+    representation : fitted transformer or None, default=None
         What is audited. None: the PCA of the table. Else a fitted ``PCA``, ``IncrementalPCA``,
         ``TruncatedSVD``, ``FairPCA`` or ``MinimaxPCA``, a fitted ``Pipeline`` that ends in one,
-        components as rows, or anything fitted with ``transform`` and ``inverse_transform``. Its
-        origin and number of components then count, and it is not fitted again.
+        or anything fitted with ``transform`` and ``inverse_transform``. Its origin and number of
+        components then count, and it is not fitted again.
     min_group_size : int, float or None, default=None
         Fewest rows on either side, as a number or as a share of the rows. None: five per feature,
         but never more than a quarter of the rows.
