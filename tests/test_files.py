@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 import leftout
 from leftout.cli import main
-from leftout.data.column_summary import ColumnSummary
+from leftout.data.column_reader import ColumnSummary
 from leftout.engine.state import PassState, packed, unpacked
 from leftout.linalg.moments import Moments
 from scaling import stored

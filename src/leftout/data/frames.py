@@ -77,11 +77,7 @@ def refuse_unnamed(places: list[int], called: str) -> None:
 
 def rows_of(table: Any, rows: np.ndarray) -> Any:
     """Some rows of a data frame, as a frame of the same kind and with the same names."""
-    if hasattr(table, "iloc"):
-        return table.iloc[rows]
-    if hasattr(table, "column_names"):  # pyarrow
-        return table.take(rows)
-    return nw.from_native(table, eager_only=True)[rows.tolist(), :].to_native()
+    return nw.from_native(table, eager_only=True)[rows, :].to_native()
 
 
 def dense(table: Any) -> Any:

@@ -15,11 +15,11 @@ import numpy as np
 from leftout.data.column_reader import (
     Block,
     ColumnReader,
+    ColumnSummary,
     Summarize,
     SummaryPass,
     target_scale,
 )
-from leftout.data.column_summary import ColumnSummary
 from leftout.data.columns import Column, named, natural
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder

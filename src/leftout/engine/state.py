@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout import __version__
-from leftout.data.column_summary import ColumnSummary, TargetSums
+from leftout.data.column_reader import ColumnSummary, TargetSums
 from leftout.engine.engines import Engine
 from leftout.engine.exact_counts import GroupCounts
 from leftout.errors import InputError
