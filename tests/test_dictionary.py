@@ -41,8 +41,8 @@ def test_every_shape_of_csv(content, encoding, tmp_path):
     path.write_bytes(content.encode(encoding))
     known = Dictionary.of(path)
     expected = Dictionary.of(SEX)
-    assert known == expected and known.kinds == {"sex": "code"} and known.note("note") == "as told"
-    assert known.values("sex") == {"1": "m", "2": "f"} and known.label("age") == "age, years"
+    assert known == expected and known.kinds == {"sex": "code"} and known["note"].note == "as told"
+    assert known["sex"].values == {"1": "m", "2": "f"} and known["age"].label == "age, years"
     assert Dictionary.of(str(path)) == expected
 
 
@@ -56,27 +56,27 @@ def test_every_other_thing_people_keep_it_in(tmp_path):
     given_ = [SEX, lines, table, pl.from_pandas(table), *sorted(tmp_path.iterdir())]
     for each in given_:
         assert Dictionary.of(each) == Dictionary.of(SEX), each
-    assert Dictionary.of({"age": "in years"}).label("age") == "in years"
+    assert Dictionary.of({"age": "in years"})["age"].label == "in years"
     known = Dictionary.of(SEX)
-    assert Dictionary.of(known) is known and known
-    assert not Dictionary.of(None) and Dictionary.of(None).entries == {}
+    assert Dictionary.of(known) is known
+    assert Dictionary.of(None).entries == {}
 
 
 def test_the_demos_own():
     table = leftout.datasets.load_demo()
     known = Dictionary.of(leftout.datasets.demo_dictionary()).checked(list(table))
-    labels = {name: known.label(name) for name in table}
+    labels = {name: known[name].label for name in table}
     assert all(label != name for name, label in labels.items()) and len(labels) == 56
     assert labels["emp"] == "years in the line of work"
-    assert known.values("unver") == {"0": "no", "1": "yes"}
+    assert known["unver"].values == {"0": "no", "1": "yes"}
 
 
 def test_facts_that_are_there_and_that_are_not():
     known = Dictionary.of(SEX).checked(["sex", "age ", "note", "x"])
-    assert known.kinds == {"sex": "code"} and known.categorical == ["sex"]
-    assert known.label("age ") == "age, years" and known.label("x") == "x"
-    assert known.note("note") == "as told" and known.note("x") == ""
-    assert known.values("sex") == {"1": "m", "2": "f"} and known.values("x") == {}
+    assert known.kinds == {"sex": "code"}
+    assert known["age "].label == "age, years" and known["x"].label == ""
+    assert known["note"].note == "as told" and known["x"].note == ""
+    assert known["sex"].values == {"1": "m", "2": "f"} and known["x"].values == {}
 
 
 LABELS = {
@@ -89,7 +89,7 @@ LABELS = {
 
 @pytest.mark.parametrize(("text", "values"), LABELS.items())
 def test_values_as_text(text, values):
-    assert Dictionary.of({"a": {"values": text}}).values("a") == values
+    assert Dictionary.of({"a": {"values": text}})["a"].values == values
 
 
 REFUSED = {
@@ -157,16 +157,7 @@ def test_names_that_the_table_does_not_have():
         InputError, match="The dictionary names the column 'sex'.*Did you mean 'Sex'"
     ):
         Dictionary.of(SEX).checked(["Sex", "age", "note"])
-    assert Dictionary.of({7: "seven"}).checked([6, 7]).label("7") == "seven"
-
-
-def test_fields_that_are_not_used_are_noted():
-    with collected_warnings() as notes:
-        Dictionary.of([{"column": "a", "label": "x", "source": "y", "unit": "z"}])
-    assert notes == [
-        "The dictionary's 'source' and 'unit' are not used; what is: column, kind, label, values, "
-        "note."
-    ]
+    assert Dictionary.of({7: "seven"}).checked([6, 7])["7"].label == "seven"
 
 
 def applied(cells, values, kind=None, raw=False):

@@ -9,7 +9,7 @@ from typing import Any
 from leftout.checks import check_choice
 from leftout.data.cleaning import clean_all
 from leftout.data.columns import Column, columns_of, found
-from leftout.data.dictionary import Dictionary
+from leftout.data.dictionary import CATEGORICAL, Dictionary
 from leftout.data.missing import Missing
 from leftout.data.profiling.column_types import ColumnFacts, infer_column_types
 from leftout.errors import InputError
@@ -54,7 +54,9 @@ class ColumnDeclarations:
     @property
     def categories(self) -> Set[str]:
         """Columns whose numbers or dates are said to be codes."""
-        return {*self.dictionary.categorical, *self.categorical} - self.numeric
+        kinds = self.dictionary.kinds
+        named = {name for name, kind in kinds.items() if kind in CATEGORICAL}
+        return (named | self.categorical) - self.numeric
 
     def check(self, raw: Sequence[Column], cells_of: Sequence[Sequence[int]] | None = None) -> None:
         """Refuse values to be missing that no row holds; else say how many cells do.
@@ -96,7 +98,7 @@ class ColumnDeclarations:
             kinds |= {kind.label: kind for kind in infer_column_types(part, of_part)}
         columns = self.dictionary.renamed(meant, names)
         return columns, [
-            replace(kinds[m.name], name=name, label=c.name, note=self.dictionary.note(name))
+            replace(kinds[m.name], name=name, label=c.name, note=self.dictionary[name].note)
             for name, m, c in zip(names, meant, columns, strict=True)
         ]
 

@@ -18,22 +18,23 @@ from leftout.data.missing import number_of, same, text_of
 from leftout.data.profiling.column_types import COLUMN_KINDS
 from leftout.data.sources import called, fetch, read_table, short
 from leftout.errors import InputError
-from leftout.running import warn
-from leftout.text import listed, quoted, shortened
+from leftout.text import quoted, shortened
 
 Record = dict[str, Any]
 
 _FACTS = ("kind", "label", "values", "note")
+# Kinds of columns whose numbers are codes of categories.
+CATEGORICAL = ("code", "category")
 
 
 @dataclass(frozen=True)
 class ColumnEntry:
     """What is known of one column; ``values`` are its values' labels."""
 
-    kind: str | None = None
-    label: str | None = None
+    kind: str = ""
+    label: str = ""
     values: dict[str, str] = field(default_factory=dict)
-    note: str | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class Dictionary:
     >>> known = Dictionary.of([{"column": "sex", "label": "sex at birth", "values": "1=m; 2=f"}])
     >>> known.apply(column_of([1, 2, 2, 9], "sex")).categories
     ('m', 'f', '9')
-    >>> known.label("sex"), known.label("age")
-    ('sex at birth', 'age')
+    >>> known["sex"].label
+    'sex at birth'
     """
 
     entries: dict[str, ColumnEntry] = field(default_factory=dict)
@@ -63,28 +64,20 @@ class Dictionary:
             ``note``, or some of them; or a mapping of columns to such facts, or to a label alone.
             Values are a mapping, or text such as ``1=yes; 0=no``.
         """
-        if given is None or isinstance(given, Dictionary):
-            return given or cls()
+        if isinstance(given, Dictionary):
+            return given
         entries: dict[str, ColumnEntry] = {}
-        unused: dict[str, None] = {}
-        for record in _records(given):
+        for record in [] if given is None else _records(given):
             name = text_of(record.pop("column"))
             if name in entries:
                 raise InputError(
                     f"The dictionary has two lines about the column {quoted(name)}. Keep one."
                 )
-            unused |= dict.fromkeys(key for key in record if key not in _FACTS)
             entries[name] = _entry(name, record)
-        if unused:
-            warn(
-                f"The dictionary's {listed(list(map(quoted, unused)))} "
-                f"{'is' if len(unused) == 1 else 'are'} not used; what is: column, "
-                f"{', '.join(_FACTS)}."
-            )
         return cls(entries)
 
-    def __bool__(self) -> bool:
-        return bool(self.entries)
+    def __getitem__(self, name: str) -> ColumnEntry:
+        return self.entries.get(name, ColumnEntry())
 
     def checked(self, names: Iterable[Any]) -> Dictionary:
         """The same for a table with such columns; refuses others."""
@@ -99,23 +92,6 @@ class Dictionary:
         """The kinds that columns are said to be of."""
         return {name: known.kind for name, known in self.entries.items() if known.kind}
 
-    @property
-    def categorical(self) -> list[str]:
-        """Columns whose numbers are said to be codes of categories."""
-        return [name for name, kind in self.kinds.items() if kind in ("code", "category")]
-
-    def label(self, name: str) -> str:
-        """What to call a column; its name where nobody says."""
-        return self._of(name).label or name
-
-    def note(self, name: str) -> str:
-        """What else is known of a column."""
-        return self._of(name).note or ""
-
-    def values(self, name: str) -> dict[str, str]:
-        """The labels of a column's values."""
-        return dict(self._of(name).values)
-
     def apply(self, column: Column, name: str | None = None) -> Column:
         """The column with its values' labels for categories; ``name`` it has in the table.
 
@@ -123,8 +99,8 @@ class Dictionary:
         to be numbers; the numbers that they stand for are kept. Raw text is cleaned first, so that
         a column is the same before and after cleaning.
         """
-        entry = self._of(column.name if name is None else name)
-        if not entry.values and entry.kind not in ("code", "category"):
+        entry = self[column.name if name is None else name]
+        if not entry.values and entry.kind not in CATEGORICAL:
             return column
         made = column
         if column.categories is not None and column.levels is None:
@@ -137,16 +113,13 @@ class Dictionary:
 
     def renamed(self, columns: Sequence[Column], names: Sequence[str]) -> list[Column]:
         """Columns of these ``names`` in the table by their labels; not those that share one."""
-        labels = [shortened(self.label(name)) for name in names]
+        labels = [shortened(self[name].label or name) for name in names]
         used = [
             label if labels.count(label) == 1 else column.name
             for column, label in zip(columns, labels, strict=True)
         ]
         pairs = zip(columns, unique(used), strict=True)
         return [replace(column, name=name) for column, name in pairs]
-
-    def _of(self, name: str) -> ColumnEntry:
-        return self.entries.get(name, ColumnEntry())
 
 
 def _labelled(column: Column, values: dict[str, str]) -> list[str]:
@@ -176,13 +149,13 @@ def _renamed(column: Column, names: list[str]) -> Column:
 
 def _entry(name: str, record: Record) -> ColumnEntry:
     """What a line says of a column."""
-    kind = str(record["kind"]).strip().casefold() if "kind" in record else None
-    if kind is not None and kind not in COLUMN_KINDS:
+    kind = str(record.get("kind", "")).strip().casefold()
+    if kind and kind not in COLUMN_KINDS:
         raise InputError(
             f"The dictionary says that {quoted(name)} is of the kind {quoted(record['kind'])}; it "
             f"must be one of {', '.join(COLUMN_KINDS)}."
         )
-    label, note = (str(record[key]).strip() if key in record else None for key in ("label", "note"))
+    label, note = (str(record.get(key, "")).strip() for key in ("label", "note"))
     return ColumnEntry(kind, label, _values(record.get("values", {}), name), note)
 
 

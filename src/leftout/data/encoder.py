@@ -15,8 +15,7 @@ from sklearn.utils.validation import (
 )
 
 from leftout.data.cleaning import clean, unique
-from leftout.data.column_reader import target_scale
-from leftout.data.column_summary import ColumnSummary
+from leftout.data.column_reader import ColumnSummary, target_scale
 from leftout.data.columns import Column, names_of
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoding import (

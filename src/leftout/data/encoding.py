@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.data.cleaning import numbers_like, read_like
-from leftout.data.column_summary import ColumnSummary
+from leftout.data.column_reader import ColumnSummary
 from leftout.data.columns import Column
 from leftout.data.profiling.column_types import ColumnFacts
 from leftout.errors import InputError

@@ -15,11 +15,11 @@ import numpy as np
 from leftout.data.column_reader import (
     Block,
     ColumnReader,
+    ColumnSummary,
     Summarize,
     SummaryPass,
     target_scale,
 )
-from leftout.data.column_summary import ColumnSummary
 from leftout.data.columns import Column, named, natural
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
@@ -90,7 +90,7 @@ def infer_schema(
     called = {label: kind.name for label, kind in kinds.items()}
     outcome = named(columns, roles.target)
     inside = outcome if reading.encoding == "target" else None
-    labels = {} if outcome is None else declared.dictionary.values(called[outcome.name])
+    labels = {} if outcome is None else declared.dictionary[called[outcome.name]].values
     positive = labels.get(str(reading.positive), reading.positive)
     fixed = [_without_texts(column, kinds[column.name]) for column in columns]
     readers = {c.name: ColumnReader.of(called[c.name], c, declared) for c in fixed}

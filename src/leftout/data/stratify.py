@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -127,15 +126,13 @@ def _columns(columns: Any) -> list[Column]:
     if isinstance(columns, Column):
         return [columns]
     if isinstance(columns, list) and columns and isinstance(columns[0], Column):
-        return list(columns)
+        return columns
     if isinstance(columns, dict):
         if not columns:
             raise InputError("No known column was passed; pass at least one.")
         return clean_all([column_of(values, name) for name, values in columns.items()])
-    series = isinstance(nw.from_native(columns, series_only=True, pass_through=True), nw.Series)
-    if series or as_frame(columns) is None and _is_flat(columns):
-        name = getattr(columns, "name", None)
-        return [clean(column_of(columns, "group" if name in (None, "") else name))]
+    if as_frame(columns) is None and _is_flat(columns):
+        return [clean(column_of(columns, getattr(columns, "name", None) or "group"))]
     return clean_all(columns_of(columns))
 
 

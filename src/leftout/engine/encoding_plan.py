@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from leftout.data.column_reader import ColumnReader, SummaryPass, sampled_places
-from leftout.data.column_summary import ColumnSummary
+from leftout.data.column_reader import ColumnReader, ColumnSummary, SummaryPass, sampled_places
 from leftout.data.columns import Column
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder

@@ -294,7 +294,7 @@ class _Trial(NamedTuple):
         It begins at these groups and at ``other`` ones.
         """
         V = shared.components
-        assert V is not None
+        assert V is not None and shared.origin is not None
         rows = X - shared.origin
         scale = float(np.einsum("ij,ij->", rows, rows)) / len(rows)
         rows /= np.sqrt(scale) or 1.0  # searches are in single precision

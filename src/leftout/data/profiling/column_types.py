@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.checks import check_choice
-from leftout.data.column_summary import ColumnSummary
+from leftout.data.column_reader import ColumnSummary
 from leftout.data.columns import LARGEST_EXACT, Column, find
 from leftout.data.profiling.codes import StandardScores, code_evidence, is_id, words_of
 from leftout.errors import parameter_label

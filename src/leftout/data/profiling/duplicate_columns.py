@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from leftout.data.columns import Column
-from leftout.data.profiling.relations import Floats, Ints, Relation, value_codes
+from leftout.data.profiling.relations import Floats, Ints, Relation
 
 # Correlation of numbers, and share of rows whose values go together, from which on it is a copy.
 _SAME, _TOGETHER = 0.99, 0.99
@@ -133,16 +133,17 @@ def _same_names(a: Column, b: Column) -> tuple[str, float] | None:
     number, say, are something else to PCA), and numbers with fractions, which are no codes:
     unemployment and GDP of a few years go together, and are two things.
     """
-    (left, m), (right, k) = value_codes(a), value_codes(b)
-    if max(m, k) < 3 or min(m, k) < 2:
+    if max(a.n_values, b.n_values) < 3 or min(a.n_values, b.n_values) < 2:
         return None
+    left, right = a.codes().astype(np.int64), b.codes()
     if a.categories is None and b.categories is None:
         if any((each.values != np.floor(each.values)).any() for each in (a, b)):
             return None
         if abs(_correlation(rankdata(left), rankdata(right))) >= _SAME:
             return None
-    pairs, counts = np.unique(left * k + right, return_counts=True)
-    one, other = pairs // k, pairs % k
+    width = int(right.max()) + 1
+    pairs, counts = np.unique(left * width + right, return_counts=True)
+    one, other = pairs // width, pairs % width
     together = min(_agreement(one, other, counts), _agreement(other, one, counts))
     return ("one-to-one", together) if together >= _TOGETHER else None
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
@@ -211,21 +210,12 @@ def _classes(column: Column, positive: Any) -> tuple[list[str | None], Ints]:
     return names, place[values]
 
 
-def value_codes(column: Column) -> tuple[Ints, int]:
-    """Codes of the values that occur, missing ones last, and their number."""
-    values = column.values
-    if column.categories is not None:
-        values = np.where(values < 0, len(column.categories), values)
-    codes, distinct = pd.factorize(values, sort=True, use_na_sentinel=False)
-    return codes, len(distinct)
-
-
 def _cells(column: Column) -> tuple[Ints, int]:
     """The cell of each row, and their number: values, or intervals; and what is missing."""
-    codes, n_cells = value_codes(column)
     most = int(np.clip(len(column) // _HELD, 2, _INTERVALS))
-    if column.categories is not None or n_cells - column.missing.any() <= most:
-        return codes, n_cells
+    if column.categories is not None or column.n_values <= most:
+        codes = column.codes().astype(np.int64)
+        return codes, int(codes.max()) + 1
     n_known = len(column) - column.n_missing
     ranks = (rankdata(column.values, nan_policy="omit") - (n_known + 1) / 2.0) / n_known
     # to the nearest, so that a number and its negative are cut alike
