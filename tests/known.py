@@ -34,6 +34,7 @@ from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.null_test import NullDistribution
 from leftout.evidence.stability import Membership, Stability
 from leftout.evidence.verdict import Trust
+from leftout.explain import explanation as explanation_module
 from leftout.explain.alignment import Alignment, Typical
 from leftout.explain.attribution import WhatIf
 from leftout.explain.explanation import Explanation
@@ -268,12 +269,13 @@ FEATURES = ["age", "income", "income and town are missing", "town = Beeley", "to
 FEATURES += [f"col {i}" for i in range(12)]
 
 
-def by_feature():
-    """Losses of rest and group by feature: their differences sum to 0.584."""
+def by_feature(times=1.0):
+    """The split of losses over features: their differences sum to 0.584, times a number."""
     small = np.arange(1, 13) / 1000
     rest = np.array([0.013, 0.003, 0.023, 0.033, 0.043, *(small / 5)])
     group = np.array([0.217, 0.107, 0.067, 0.217, 0.013, *(small / 5 + small)])
-    return np.stack([rest, group])
+    sources = [name.split(" = ")[0].split(" and ")[0] for name in FEATURES]
+    return explanation_module.by_feature(times * np.stack([rest, group]), FEATURES, sources)
 
 
 def rules(add=False):
@@ -285,17 +287,13 @@ def rules(add=False):
     heat = ["gas"] * 8 + ["oil"] * 7 + ["gas"] * 9 + ["oil"] * 16
     left_out = [1] * 7 + [0] + [1] * 2 + [0] * 5 + [1] + [0] * 8 + [1] * 2 + [0] * 14
     found = find_rules(pd.DataFrame({"town": town, "heat": heat}), left_out)
-    return found.that_add(left_out) if add else found
+    return list(found.that_add(left_out) if add else found)
 
 
 def explanation(**changed):
-    losses = by_feature()
     settled = {
         "sentence": sentence(),
-        "features": FEATURES,
-        "sources": [name.split(" = ")[0].split(" and ")[0] for name in FEATURES],
-        "disparity_by_feature": losses[1] - losses[0],
-        "losses_by_feature": losses,
+        "disparity_by_feature": by_feature(),
         "rules": rules(),
         "leading_rules": rules(add=True),
         "alignment": alignment(),
@@ -817,7 +815,7 @@ def bare():
         prediction=None,
         explanation=explanation(
             sentence=None, alignment=[], outcome=[mean_outcome()], rows=None,
-            rules=rules().take(np.arange(0)), leading_rules=rules().take(np.arange(0)), notes=[],
+            rules=[], leading_rules=[], notes=[],
             no_outcome=no_outcome(
                 (0.0087, 0.0034, 0.0168), target="income", difference=0.09,
                 left_out=Interval(0.0134, 0.0084, 0.0214), rest=Interval(0.0047, 0.0035, 0.0063),

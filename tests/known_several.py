@@ -119,8 +119,7 @@ def explanations():
             )
         ],
         alignment=known.alignment()[1:3],
-        losses_by_feature=known.by_feature() * 0.9,
-        disparity_by_feature=(known.by_feature()[1] - known.by_feature()[0]) * 0.9,
+        disparity_by_feature=known.by_feature(0.9),
     )
     return first, second
 

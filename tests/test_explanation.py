@@ -63,16 +63,18 @@ def test_every_part_is_there_and_agrees_with_the_part_alone(told, found, planted
     searched = raw.drop(columns=["passed", "faith"])
     assert told.sentence.text == "town = north" and told.sentence.f1 > 0.9
     assert told.sentence == explain.describe(searched, labels)
-    assert told.disparity_by_feature.sum() == pytest.approx(found.disparity_, rel=1e-12)
-    assert told.losses_by_feature.sum(axis=1) == pytest.approx(found.losses_, rel=1e-9)
-    assert told.features == [f"x{j}" for j in range(9)]
+    parts = told.disparity_by_feature
+    assert sum(part.disparity for part in parts) == pytest.approx(found.disparity_, rel=1e-12)
+    assert sum(part.rest_loss for part in parts) == pytest.approx(found.losses_[0], rel=1e-9)
+    assert sum(part.left_out_loss for part in parts) == pytest.approx(found.losses_[1], rel=1e-9)
+    assert {part.feature for part in parts} == {f"x{j}" for j in range(9)}
     alone = find_rules(searched, labels, limit=50)
     assert [r.text for r in told.rules] == [r.text for r in alone]
     names = {line.column for line in told.alignment}
     assert "faith" in names and "passed" not in names
     assert [line.column for line in told.alignment if not line.searched] == ["faith"]
     assert told.alignment == align(raw.drop(columns="passed"), labels, sensitive=["faith"])
-    assert told.sources == told.features  # an array has no names to tell by
+    assert all(part.column == part.feature for part in parts)  # an array has no names to tell by
     assert told.typical[0].column == told.alignment[0].column
     assert {line.column for line in told.typical} == set(raw.columns) - {"passed"}
     assert told.outcome == compare_outcome(raw["passed"], labels, name="passed")
@@ -165,8 +167,9 @@ def test_features_that_were_made_from_one_column_go_together(planted, raw):
         frame[f"town_{value}"] = (raw["town"] == value).astype(float)
     found = MaxDisparityPartition(2, group_size=60, random_state=0).fit(frame)
     told = explain.group(found, frame, raw, target="passed", what_if=10)
-    assert told.sources == [*(f"f{j}" for j in range(9)), *["town"] * 3]
-    town = told.disparity_by_feature[9:].sum()
+    sources = {part.feature: part.column for part in told.disparity_by_feature}
+    assert [sources[name] for name in frame] == [*(f"f{j}" for j in range(9)), *["town"] * 3]
+    town = sum(part.disparity for part in told.disparity_by_feature if part.column == "town")
     assert told.by_column()["town"] == pytest.approx(town)
     assert sum(told.by_column().values()) == pytest.approx(found.disparity_)
     assert {line.column for line in told.alignment if not line.searched} == {"age", "faith"}

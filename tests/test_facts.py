@@ -203,7 +203,7 @@ def test_rules_and_sentence_are_counted(data, raw, labels):
     told = data["groups"][0]["explanation"]
     assert {rule["then"] for rule in told["rules"]} == {"left-out group", "rest"}
     for rule in told["rules"]:
-        covered = np.logical_and.reduce([holds(each, raw) for each in rule["if"]])
+        covered = np.logical_and.reduce([holds(each, raw) for each in rule["antecedents"]])
         side = labels == (rule["then"] == "left-out group")
         assert (rule["covered"], rule["count"]) == (covered.sum(), (covered & side).sum())
         close(rule["support"], (covered & side).mean())
@@ -213,7 +213,7 @@ def test_rules_and_sentence_are_counted(data, raw, labels):
     group, listed = labels == 1, told["leading_rules"]
     covered = np.zeros(len(raw), dtype=bool)
     for rule in listed:
-        rows = np.logical_and.reduce([holds(each, raw) for each in rule["if"]]) & group
+        rows = np.logical_and.reduce([holds(each, raw) for each in rule["antecedents"]]) & group
         assert 2 * (rows & ~covered).sum() >= rows.sum() == rule["count"] > 0
         covered |= rows
     assert 0 < len(listed) <= 8 and listed[0]["lift"] == max(rule["lift"] for rule in listed)

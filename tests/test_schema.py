@@ -62,8 +62,9 @@ def test_every_object_says_its_keys():
     "path",
     [
         "groups.0", "groups.0.left_out", "groups.0.explanation", "groups.0.trust",
-        "groups.0.explanation.sentence.alternatives.0.0", "groups.0.explanation.rules.0.if.0",
-        "groups.0.explanation.leading_rules.0", "groups.0.explanation.alignment.0",
+        "groups.0.explanation.sentence.alternatives.0.0",
+        "groups.0.explanation.rules.0.antecedents.0", "groups.0.explanation.leading_rules.0",
+        "groups.0.explanation.alignment.0",
         "groups.0.explanation.typical.0",
         "groups.0.explanation.disparity_by_feature.0",
         "groups.0.trust.stability",

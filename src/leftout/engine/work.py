@@ -28,6 +28,7 @@ from leftout.engine.tables import ChunkedTable
 from leftout.errors import InputError, parameter_label
 from leftout.evidence.stability import Stability
 from leftout.explain.attribution import split_losses
+from leftout.explain.explanation import by_feature
 from leftout.fair.estimator import FairPCA
 from leftout.fair.mitigation import Mitigation, across_dimensions, mitigation_of
 from leftout.groups.partition import GroupRule, MaxDisparityPartition
@@ -125,7 +126,8 @@ class ChunkedAudit(AuditPipeline):
         start = super().started(sampled, plan, notes)
         losses = split_losses(self.all_rows.problem.loss, self.sides, found.components_)
         explanation = replace(
-            start.explanation, losses_by_feature=losses, disparity_by_feature=losses[1] - losses[0]
+            start.explanation,
+            disparity_by_feature=by_feature(losses, list(self.X), self.intake.sources),
         )
         explanation = with_exact_counts(
             explanation, self.intake, self.plan, self.parts.chunks, self.result.labels,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,14 +28,15 @@ from leftout.explain.attribution import (
     search_without,
     split_losses,
 )
-from leftout.explain.rules import Rule, Rules, find_rules
+from leftout.explain.rules import Rule, find_rules
 from leftout.explain.sentence import Sentence, describe
-from leftout.files import Serializable, plain
+from leftout.files import Serializable
 from leftout.groups.fitted import NEITHER, fitted_on
 from leftout.groups.measured import measure
 from leftout.groups.outcome import Outcome, outcomes, without_outcome
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.losses import Array
+from leftout.representation.pipeline import sources_of
 from leftout.running import Report, Steps, clean_interrupts
 from leftout.text import as_name, listed, number, percent
 
@@ -46,8 +47,11 @@ _SHOWN = 3
 _RULES, RULE_COLUMNS, _CANDIDATES = 50, 200, 50_000
 
 
-class FeatureLoss(TypedDict):
-    """A feature's part of the disparity, and of either side's loss."""
+class FeatureLoss(NamedTuple):
+    """A feature's part of the disparity, and of either side's loss.
+
+    ``column`` is the raw column that it was made from, as far as names tell; else its own name.
+    """
 
     feature: str
     column: str
@@ -57,20 +61,13 @@ class FeatureLoss(TypedDict):
     rest_loss: float
 
 
-class ExplanationRecord(TypedDict):
-    """An explanation as JSON has it, features by falling size of their part."""
-
-    sentence: Sentence | None
-    disparity_by_feature: list[FeatureLoss]
-    rules: list[Rule]
-    leading_rules: list[Rule]
-    alignment: list[Alignment]
-    outcome: list[Outcome]
-    no_outcome: Outcome | None
-    typical: list[Typical]
-    what_if: list[WhatIf]
-    rows: dict[str, list[Any]] | None
-    notes: list[str]
+def by_feature(losses: Array, features: list[str], sources: list[str]) -> list[FeatureLoss]:
+    """The split of both sides' losses, (2, n), the largest parts of the disparity first."""
+    parts = losses[1] - losses[0]
+    shares = parts / parts.sum()
+    rest, left_out = losses.tolist()
+    every = zip(features, sources, parts.tolist(), shares.tolist(), left_out, rest, strict=True)
+    return sorted((FeatureLoss(*line) for line in every), key=lambda line: -abs(line.disparity))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -81,17 +78,11 @@ class Explanation(Serializable):
     ----------
     sentence : Sentence or None
         The short description that fits best; None if no raw column varies.
-    features : list of str
-        Names of the features of ``X``, for the next three.
-    sources : list of str
-        The raw column that each was made from, as far as names tell; else its own name.
-    disparity_by_feature : array of shape (n,)
+    disparity_by_feature : list of FeatureLoss
         Parts of either sign that sum to the disparity, left-out group minus rest.
-    losses_by_feature : array of shape (2, n)
-        The same for the losses of the rest and of the left-out group.
-    rules : Rules
+    rules : list of Rule
         At most 50 of each group, those of highest lift.
-    leading_rules : Rules
+    leading_rules : list of Rule
         At most 8 of the left-out group, chosen by what each adds: see :meth:`Rules.that_add`.
     alignment : list of Alignment
     outcome : list of Outcome
@@ -107,21 +98,16 @@ class Explanation(Serializable):
         What to bear in mind.
     """
 
-    record = ExplanationRecord
-
     sentence: Sentence | None
-    features: list[str]
-    sources: list[str]
-    disparity_by_feature: Array
-    losses_by_feature: Array
-    rules: Rules
-    leading_rules: Rules
+    disparity_by_feature: list[FeatureLoss]
+    rules: list[Rule]
+    leading_rules: list[Rule]
     alignment: list[Alignment]
     outcome: list[Outcome]
     typical: list[Typical]
     what_if: list[WhatIf]
     no_outcome: Outcome | None = None
-    rows: dict[str, Any] | None = None
+    rows: dict[str, list[Any]] | None = None
     notes: list[str] = field(default_factory=list)
 
     def summary(self) -> str:
@@ -160,7 +146,8 @@ class Explanation(Serializable):
 
     def by_column(self) -> dict[str, float]:
         """The disparity by raw column: what all features made from it add, most first."""
-        return by_source(self.disparity_by_feature, self.sources)
+        lines = self.disparity_by_feature
+        return by_source([each.disparity for each in lines], [each.column for each in lines])
 
     @property
     def told_sentence(self) -> str:
@@ -173,30 +160,6 @@ class Explanation(Serializable):
         """Where one side lacks an outcome far more often: that; else nothing."""
         missing = self.no_outcome
         return f"{missing}." if missing is not None and missing.notable else ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data: numbers, strings, lists."""
-        parts = self.disparity_by_feature
-        return plain({
-            "sentence": self.sentence,
-            "disparity_by_feature": [
-                FeatureLoss(
-                    feature=self.features[i], column=self.sources[i], disparity=parts[i],
-                    share=parts[i] / parts.sum(), left_out_loss=self.losses_by_feature[1, i],
-                    rest_loss=self.losses_by_feature[0, i],
-                )
-                for i in np.argsort(-np.abs(parts), kind="stable")
-            ],
-            "rules": list(self.rules),
-            "leading_rules": list(self.leading_rules),
-            "alignment": self.alignment,
-            "outcome": self.outcome,
-            "no_outcome": self.no_outcome,
-            "typical": self.typical,
-            "what_if": self.what_if,
-            "rows": self.rows,
-            "notes": self.notes,
-        })  # fmt: skip
 
 
 @clean_interrupts()
@@ -273,7 +236,6 @@ def group(
     beside = np.flatnonzero(partition.labels_ != NEITHER)
     alone = len(beside) == len(left_out)
     raw = Raw.of(X if table is None else table, X, target, categorical, drop, sensitive, sources)
-    features = names_of(X)
     n_leading = min(what_if, len(set(raw.sources))) if len(set(raw.sources)) > 2 and alone else 0
     steps = Steps(4 + n_leading, progress)
 
@@ -311,15 +273,12 @@ def group(
     outcome = [] if aim is None else outcomes(aim, group, levels)
     lacking = None if aim is None else without_outcome(aim, group, levels)
     steps.tell("outcome", 1)
-    leading = list(by_source(parts, raw.sources))[:n_leading]
+    leading = list(by_source(parts.tolist(), raw.sources))[:n_leading]
     return Explanation(
         sentence=sentence,
-        features=features,
-        sources=raw.sources,
-        disparity_by_feature=parts,
-        losses_by_feature=losses,
-        rules=rules.leading(_RULES),
-        leading_rules=rules.that_add(left_out),
+        disparity_by_feature=by_feature(losses, names_of(X), raw.sources),
+        rules=list(rules.leading(_RULES)),
+        leading_rules=list(rules.that_add(left_out)),
         alignment=alignment,
         outcome=outcome,
         no_outcome=lacking,
@@ -393,21 +352,6 @@ class Raw:
         return cls(
             columns=kept, described=described, hidden=hidden, target=outcome, sources=sources
         )
-
-
-def sources_of(features: list[str], columns: list[str]) -> list[str]:
-    """The column that each feature was made from, by its name; else the feature itself.
-
-    A feature is called like its column, or begins with that and an underscore or equals sign, as
-    indicators of categories do; a prefix that ends in two underscores does not count.
-    """
-    by_length = sorted(columns, key=len, reverse=True)
-    found = []
-    for feature in features:
-        bare = feature if feature in columns else feature.rsplit("__", 1)[-1]
-        made = (c for c in by_length if bare == c or bare.startswith((f"{c}_", f"{c}=")))
-        found.append(next(made, feature))
-    return found
 
 
 def _example_rows(

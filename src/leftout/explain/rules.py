@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypedDict
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,15 +32,6 @@ LISTED, _SURER = 8, 0.1
 _MANY = 50_000
 
 
-RuleRecord = TypedDict(
-    "RuleRecord",
-    {
-        "if": list[Condition], "then": Literal["rest", "left-out group"], "text": str,
-        "count": int, "covered": int, "support": float, "confidence": float, "lift": float,
-    },
-)  # fmt: skip
-
-
 @dataclass(frozen=True, kw_only=True)
 class Rule(Serializable):
     """If the antecedents hold, a row is in the group.
@@ -50,8 +41,8 @@ class Rule(Serializable):
     share of all rows.
     """
 
-    also = ("text",)
-    record = RuleRecord
+    also = ("then", "text")
+    hidden = ("group",)
 
     antecedents: tuple[Condition, ...]
     group: int
@@ -65,9 +56,10 @@ class Rule(Serializable):
     def text(self) -> str:
         return " and ".join(condition.text for condition in self.antecedents)
 
-    def to_dict(self) -> dict[str, Any]:
-        data = super().to_dict()
-        return {"if": data.pop("antecedents"), "then": SIDES[data.pop("group")]} | data
+    @property
+    def then(self) -> str:
+        """The side that rows are on: the left-out group, or the rest."""
+        return SIDES[self.group]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
