@@ -7,7 +7,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from leftout.cli.common import deliver, interruptible, refused, reported, takes
+from leftout.cli.common import deliver, reported, takes
 from leftout.cli.main import OneSentence
 from leftout.cli.terminal import say, show
 from paper.verdicts import STATUSES
@@ -59,7 +59,7 @@ def main(
     Takes about 20 minutes on two cores. A quick look, in two minutes:
     python -m paper DATA_DIR --dataset credit --runs 5 --samples 2
     """
-    with interruptible(), reported(quiet, _Log()) as report, refused():
+    with reported(quiet, _Log()) as report:
         from leftout.errors import InputError
         from leftout.files import check_folder
         from paper import reproduce

@@ -369,38 +369,20 @@ def test_groups_lists_names(people):
     assert "Known groups" not in text and result.stderr == ""
 
 
-def test_groups_writes_both_lists_whole(people, tmp_path):
-    out = tmp_path / "out"
+def test_groups_has_both_lists_as_data(people):
     words = ["--sensitive", "side,age", "--target", "paid=yes", "--drop", "born,sex,one"]
-    words += ["--json", "--out", out]
-    result = call("groups", people, *words)
+    result = call("groups", people, *words, "--json")
     assert result.exit_code == 0, result.stderr
     data = json.loads(result.stdout)
-    assert data["files"] == [str(out / name) for name in ("groups.json", "named.csv", "known.csv")]
-    written = json.loads((out / "groups.json").read_text())
-    assert written == {key: data[key] for key in data if key != "files"}
-    named = pd.read_csv(out / "named.csv")
-    assert named["condition"].tolist() == [line["condition"] for line in data["named"]["groups"]]
-    assert named["outcome_gap"][0] == data["named"]["groups"][0]["outcome"]["gap"]["value"]
-    known = pd.read_csv(out / "known.csv")
-    lines = data["known"]["groups"]
-    assert known["group"].tolist() == [line["text"] for line in lines]
-    assert known["left_out"].tolist() == [line["left_out"] for line in lines]
-    losses = [np.nan if line["loss"] is None else line["loss"] for line in lines]
-    assert known["loss"].tolist() == pytest.approx(losses, nan_ok=True)
+    assert data["named"]["groups"][0]["condition"] == "town = Beeley"
+    assert data["named"]["groups"][0]["outcome"]["gap"]["value"] is not None
+    assert {line["text"].split()[0] for line in data["known"]["groups"]} >= {"side"}
     assert data["table"] == {
         "source": "people.csv", "rows": 240, "rows_in_table": 240, "features": 9, "target": "paid",
         "positive": "yes", "sensitive": ["side", "age"],
     }  # fmt: skip
     assert data["command"].startswith(f"leftout groups {people} --sensitive side,age")
     assert "--out" not in data["command"] and "--json" not in data["command"]
-
-
-def test_names_in_csv_are_no_formulas():
-    from leftout.cli.commands import _as_csv
-
-    table = pd.DataFrame({"group": ["=a = 1", "@b", "c = -1"], "loss": [-0.5, 1.0, 2.0]})
-    assert _as_csv(table) == "group,loss\n'=a = 1,-0.5\n'@b,1.0\nc = -1,2.0\n"
 
 
 def test_groups_of_the_same_sample_and_numbers_as_an_audit(people):
@@ -447,11 +429,10 @@ def test_known_columns_of_every_kind(people, column, groups):
         ("--target town --drop town", "town"),
     ],
 )
-def test_groups_refuses_in_one_line(people, tmp_path, words, said):
-    result = call("groups", people, *words.split(), "--out", tmp_path / "out")
+def test_groups_refuses_in_one_line(people, words, said):
+    result = call("groups", people, *words.split())
     assert (result.exit_code, result.stdout) == (2, "")
     assert len(result.stderr.splitlines()) == 1 and said in result.stderr
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -478,21 +459,15 @@ def test_each_option_of_groups_asks_for_one_thing(monkeypatch, people, words, as
 PAID = ("--target", "paid=yes", "--groups-col", "side", "--drop", "born,one,age")
 
 
-def test_harm_writes_what_it_says(people, tmp_path):
-    out = tmp_path / "out"
-    result = call(
-        "harm", people, *PAID, "--components", "2", "--json", "--out", out, "--prediction", "p"
-    )
+def test_harm_says_what_python_finds(people):
+    result = call("harm", people, *PAID, "--components", "2", "--json", "--prediction", "p")
     assert result.exit_code == 2 and "p" in result.stderr
     table = pd.read_csv(people).assign(guess=lambda t: t["paid"].where(t.index % 3 > 0, "no"))
     table.to_csv(people, index=False)
-    words = ["--components", "2", "--json", "--out", out, "--prediction", "guess"]
+    words = ["--components", "2", "--json", "--prediction", "guess"]
     result = call("harm", people, *PAID, *words)
     assert result.exit_code == 0, result.stderr
     data = json.loads(result.stdout)
-    assert data["files"] == [str(out / f"harm.{end}") for end in ("json", "csv")]
-    written = json.loads((out / "harm.json").read_text())
-    assert written == {key: data[key] for key in data if key != "files"}
     sides = options.groups(table, ["side"])
     seen = table.drop(columns=["paid", "side", "guess"])
     encoder = leftout.TableEncoder(drop=["born", "one", "age"])
@@ -500,8 +475,6 @@ def test_harm_writes_what_it_says(people, tmp_path):
     assert data["harm"] == json.loads(json.dumps(found.to_dict()))
     compared = leftout.compare_prediction(table["guess"], table["paid"], sides, positive="yes")
     assert data["compared"] == json.loads(json.dumps(compared.to_dict()))
-    lines = pd.read_csv(out / "harm.csv")
-    assert len(lines) == 2 * 2 * 4 and set(lines["side"]) == set(found.table["side"])
     assert data["groups_col"] == ["side"] and data["prediction"] == "guess"
 
 
@@ -536,11 +509,10 @@ def test_each_option_of_harm_asks_for_one_thing(monkeypatch, people, words, aske
         ("--components x", "--components cannot be 'x': give"),
     ],
 )
-def test_harm_refuses_in_one_line(people, tmp_path, words, said):
-    result = call("harm", people, *PAID, *words.split(), "--out", tmp_path / "out")
+def test_harm_refuses_in_one_line(people, words, said):
+    result = call("harm", people, *PAID, *words.split())
     assert (result.exit_code, result.stdout) == (2, "")
     assert len(result.stderr.splitlines()) == 1 and said in result.stderr
-    assert not (tmp_path / "out").exists()
 
 
 def test_groups_says_notes_apart_from_results(people):
@@ -565,11 +537,11 @@ def test_an_interrupt_while_results_are_printed_says_where_the_files_are(
         raise SystemExit(code)
 
     monkeypatch.setattr(terminal, "show_audit", interrupted)
-    monkeypatch.setattr("leftout.cli.common.os._exit", ended)
+    monkeypatch.setattr("os._exit", ended)
     out = tmp_path / "out"
     result = CliRunner().invoke(main, ["audit", str(people), *CHEAP, "--out", str(out)])
     assert result.exit_code == 130 and (out / "report.html").exists()
-    assert result.stderr == f"Stopped. The files are in {str(out)!r}.\n"
+    assert result.stderr.splitlines()[-1] == f"Stopped. The files are in {str(out)!r}."
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device here")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from leftout.cli.common import deliver, interruptible, own_words, refused, reported, takes
+from leftout.cli.common import deliver, own_words, reported, takes
 from leftout.settings import AUDIT, DEMO, EXECUTION, NAMES, Settings
 
 if TYPE_CHECKING:
@@ -47,16 +47,15 @@ def audit(
 
         return opened(tables, given["sheet"], engine, memory)
 
-    with interruptible():
-        from leftout.engine.tables import HERE, named
+    from leftout.engine.tables import HERE, named
 
-        engine = "dask" if engine is None and scheduler is not None else engine
-        folder = Path(f"leftout-{named(tables)}") if out is None else out
-        where = {
-            "engine": engine, "scheduler": scheduler or (HERE if engine == "dask" else None),
-            "memory": memory, "resume": True,
-        }  # fmt: skip
-        _run(read, folder, given, where)
+    engine = "dask" if engine is None and scheduler is not None else engine
+    folder = Path(f"leftout-{named(tables)}") if out is None else out
+    where = {
+        "engine": engine, "scheduler": scheduler or (HERE if engine == "dask" else None),
+        "memory": memory, "resume": True,
+    }  # fmt: skip
+    _run(read, folder, given, where)
 
 
 @click.command()
@@ -78,10 +77,9 @@ def demo(out: Path, **given: Any) -> None:
         table = load_demo()
         return Source(table), table
 
-    with interruptible():
-        from leftout.datasets import demo_dictionary
+    from leftout.datasets import demo_dictionary
 
-        _run(read, out, {**given, "dictionary": demo_dictionary()}, {})
+    _run(read, out, {**given, "dictionary": demo_dictionary()}, {})
 
 
 def _run(
@@ -96,7 +94,7 @@ def _run(
     it.
     """
     with ExitStack() as running:  # a cluster is needed until all is written
-        with interruptible(), reported(given["quiet"]) as report, refused():
+        with reported(given["quiet"]) as report:
             from leftout.cli import options
             from leftout.engine.run import run
             from leftout.files import check_folder
@@ -122,11 +120,12 @@ def _run(
             contents = _written(found)
         from leftout.cli import terminal
 
-        brief = found.to_dict() if given["as_json"] else None
-        with interruptible(), refused():
-            deliver(
-                folder, contents, lambda to: terminal.show_audit(to, found, given["full"]), brief
-            )
+        deliver(
+            folder,
+            contents,
+            lambda to: terminal.show_audit(to, found, given["full"]),
+            found.to_dict() if given["as_json"] else None,
+        )
 
 
 def _written(found: Audit) -> dict[str, str | bytes]:

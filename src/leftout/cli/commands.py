@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from leftout import __version__
-from leftout.cli.common import deliver, interruptible, own_words, refused, reported, takes
+from leftout.cli.common import own_words, reported, show_or_dump, takes
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.console import Console
 
     from leftout.data.encoder import TableEncoder
     from leftout.data.preparation import PreparedTable
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from leftout.groups.subgroups import NamedGroups
     from leftout.running import Report
 
-# What a spreadsheet would take for a formula begins with one of these.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Subgroups that are listed, and random groups that known ones are compared with.
 _TOP, _PERMUTATIONS = 10, 199
 # What people read while they wait.
@@ -31,52 +28,27 @@ _NAMED_STAGE, _KNOWN_STAGE = "subgroups", "known groups"
 
 
 class _Found(NamedTuple):
-    """What a command found: how it is printed, as data, and tables for files by their names."""
+    """What a command found: how it is printed, and as data."""
 
-    show: Callable[[Any], None]
+    show: Callable[[Console], None]
     data: dict[str, Any]
-    tables: dict[str, pd.DataFrame]
 
 
-def _run(
-    given: dict[str, Any],
-    name: str,
-    tables: tuple[str, ...],
-    find: Callable[[Source, dict[str, Any], Report], _Found],
-) -> None:
-    """Read the table, find, print; with ``--out``, write ``name.json`` and tables as CSV."""
-    out: Path | None = given["out"]
-    contents: dict[str, str | bytes] = {}
-    with interruptible(), reported(given["quiet"]) as report, refused():
+def _run(given: dict[str, Any], find: Callable[[Source, dict[str, Any], Report], _Found]) -> None:
+    """Read the table, find, and print what was found."""
+    with reported(given["quiet"]) as report:
         from leftout.data.sources import Source
-        from leftout.files import check_folder
         from leftout.running import collected_warnings
 
-        if out is not None:
-            check_folder(out, f"{name}.json", *(f"{table}.csv" for table in tables))
         report("reading the table", 0, 1)
         source = Source.of(given["table"], given["sheet"])
         with collected_warnings() as notes:
             found = find(source, given, report)
-        notes = [*source.notes, *notes]
-        data = {"leftout_version": __version__, "command": own_words(), **found.data}
-        data["notes"] = notes
-        if out is not None:
-            contents[f"{name}.json"] = json.dumps(data, indent=1) + "\n"
-            contents |= {f"{table}.csv": _as_csv(lines) for table, lines in found.tables.items()}
+    notes = [*source.notes, *notes]
     for note in notes:
         click.echo(f"Note: {note}", err=True)
-    deliver(out, contents, found.show, data if given["as_json"] else None)
-
-
-def _as_csv(table: pd.DataFrame) -> str:
-    """A table; a text that a spreadsheet would take for a formula has an apostrophe."""
-    texts = {
-        name: [f"'{text}" if text.startswith(_FORMULA) else text for text in table[name]]
-        for name in table.columns
-        if all(isinstance(text, str) for text in table[name])
-    }
-    return table.assign(**texts).to_csv(index=False, lineterminator="\n")
+    data = {"leftout_version": __version__, "command": own_words(), **found.data, "notes": notes}
+    show_or_dump(found.show, data if given["as_json"] else None)
 
 
 def _encoder(
@@ -99,7 +71,7 @@ def _encoder(
 @click.command()
 @takes(
     "table", "sheet", "sensitive", "target", "n_components", "depth", "fewest", "categorical",
-    "numeric", "drop", "missing", "dictionary", "sample", "random_state", "n_jobs", "out",
+    "numeric", "drop", "missing", "dictionary", "sample", "random_state", "n_jobs",
     "as_json", "quiet",
 )  # fmt: skip
 def groups(**given: Any) -> None:
@@ -107,10 +79,9 @@ def groups(**given: Any) -> None:
 
     Lists the subgroups, by conditions on columns, that lose most; with --sensitive also every group
     of these columns, which PCA does not see, beside random groups. Takes seconds: whether subgroups
-    lose more than those of surrogate tables, leftout audit tells. With --out writes groups.json,
-    named.csv and known.csv.
+    lose more than those of surrogate tables, leftout audit tells.
     """
-    _run(given, "groups", ("named", "known"), _groups)
+    _run(given, _groups)
 
 
 def _groups(source: Source, given: dict[str, Any], report: Report) -> _Found:
@@ -131,12 +102,7 @@ def _groups(source: Source, given: dict[str, Any], report: Report) -> _Found:
         "named": named.to_dict(),
         "known": None if known is None else known.to_dict(),
     }
-    tables = {"named": named.table}
-    if known is not None:
-        tables["known"] = known.by_group.reset_index(drop=True)
-        tables["known"].insert(0, "group", [group.text for group in known.groups])
-        tables["known"]["left_out"] = [group.left_out for group in known.groups]
-    return _Found(lambda to: terminal.show_groups(to, named, known), data, tables)
+    return _Found(lambda to: terminal.show_groups(to, named, known), data)
 
 
 def _taken_in(source: Source, given: dict[str, Any]) -> PreparedTable:
@@ -188,17 +154,16 @@ def _named_and_known(
 @click.command()
 @takes(
     "table", "sheet", "outcome", "groups_col", "n_components", "prediction", "drop", "categorical",
-    "numeric", "missing", "dictionary", "random_state", "out", "n_jobs", "as_json", "quiet",
+    "numeric", "missing", "dictionary", "random_state", "n_jobs", "as_json", "quiet",
 )  # fmt: skip
 def harm(**given: Any) -> None:
     """What does PCA cost the groups of TABLE where something is predicted from it?
 
     Predicts a target from all columns, from a shared PCA and from Fair PCA, each row by models that
     have not seen it, and compares groups: numbers and dates are cut into four bands. The columns
-    with target, groups and prediction are kept out of what models see. With --out writes harm.json
-    and harm.csv.
+    with target, groups and prediction are kept out of what models see.
     """
-    _run(given, "harm", ("harm",), _harm)
+    _run(given, _harm)
 
 
 def _harm(source: Source, given: dict[str, Any], report: Report) -> _Found:
@@ -234,22 +199,21 @@ def _harm(source: Source, given: dict[str, Any], report: Report) -> _Found:
         "prediction": None if prediction is None else str(prediction),
         "compared": None if compared is None else compared.to_dict(),
     }
-    return _Found(lambda to: terminal.show_harm(to, paid, compared), data, {"harm": paid.table})
+    return _Found(lambda to: terminal.show_harm(to, paid, compared), data)
 
 
 @click.command()
 @takes(
     "table", "sheet", "groups_col", "n_components", "drop", "categorical", "numeric", "missing",
-    "dictionary", "out", "as_json", "quiet",
+    "dictionary", "as_json", "quiet",
 )  # fmt: skip
 def fair(**given: Any) -> None:
     """Fair PCA for known groups: losses before and after, and what it costs.
 
     TABLE is a CSV or TSV file (also gzipped), Parquet, Feather or Excel, or the address of one. The
-    column with the groups is not projected; numbers and dates are cut into four bands. With
-    --out writes fair.json.
+    column with the groups is not projected; numbers and dates are cut into four bands.
     """
-    _run(given, "fair", (), _fair)
+    _run(given, _fair)
 
 
 def _fair(source: Source, given: dict[str, Any], report: Report) -> _Found:
@@ -262,4 +226,4 @@ def _fair(source: Source, given: dict[str, Any], report: Report) -> _Found:
     found = mitigate(encoder.fit_transform(raw), sides, given["n_components"], progress=report)
     columns = list(map(str, by))
     data = {"groups_col": columns, **found.to_dict()}
-    return _Found(lambda to: terminal.show_fair(to, found, columns), data, {})
+    return _Found(lambda to: terminal.show_fair(to, found, columns), data)

@@ -1,4 +1,4 @@
-"""What all commands share: options, refusals, progress, an immediate stop on Ctrl-C."""
+"""What all commands share: options, progress, results as files and on the terminal."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 _INTERRUPTED = 130
-# Where a command keeps the folder that it has written to.
-_WRITTEN = "leftout.written"
+# The folder that the command has written to, if it has.
+_WRITTEN: list[Path] = []
 # Options that a result does not depend on, and whether a value follows.
 _ASIDE = {each.option: each.takes is not bool for each in EXECUTION.values() if each.option}
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -81,19 +81,6 @@ def _read(setting: Setting, text: str) -> Any:
         raise click.ClickException(f"{setting.option} {error}") from error
 
 
-@contextmanager
-def refused() -> Iterator[None]:
-    """What is wrong with what people gave, as one sentence; any other error is a bug of ours."""
-    try:
-        yield
-    except InputError as error:
-        raise click.ClickException(" ".join(str(error).split())) from error
-    except MemoryError as error:
-        raise click.ClickException(
-            "The table is too large for this machine's memory. Audit a part of it with --sample."
-        ) from error
-
-
 def own_words() -> str:
     """The command as it was typed, without what the result does not depend on."""
     words = iter(click.get_current_context().find_root().obj)
@@ -108,24 +95,12 @@ def own_words() -> str:
     return shlex.join(kept)
 
 
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """End at once on Ctrl-C: files are written whole, so there is nothing to clean up.
-
-    It says which folder has them, if they were written by then.
-    """
-    try:
-        yield
-    except (KeyboardInterrupt, SystemError) as error:
-        from leftout.running import interrupted
-
-        if not isinstance(error, KeyboardInterrupt) and not interrupted(error):
-            raise
-        folder = click.get_current_context().find_root().meta.get(_WRITTEN)
-        said = "Nothing was written." if folder is None else f"The files are in {str(folder)!r}."
-        click.echo(f"Stopped. {said}", err=True)
-        sys.stderr.flush()
-        os._exit(_INTERRUPTED)  # without waiting for threads that are still computing
+def stop() -> NoReturn:
+    """End at once, as Ctrl-C asks: files are written whole, so there is nothing to clean up."""
+    said = f"The files are in {str(_WRITTEN[-1])!r}." if _WRITTEN else "Nothing was written."
+    click.echo(f"Stopped. {said}", err=True)
+    sys.stderr.flush()
+    os._exit(_INTERRUPTED)  # without waiting for threads that are still computing
 
 
 @contextmanager
@@ -155,41 +130,37 @@ def reported(quiet: bool, log: Report | None = None) -> Iterator[Report]:
         yield report
 
 
-def write(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]:
-    """Write files to a folder; a folder that takes none is refused."""
-    from leftout.files import unwritable, write_into
-
-    try:
-        files = write_into(folder, contents)
-    except OSError as error:
-        raise unwritable(folder, error) from error
-    click.get_current_context().find_root().meta[_WRITTEN] = folder
-    return files
-
-
 def deliver(
-    folder: Path | None,
+    folder: Path,
     contents: Mapping[str, str | bytes],
     show: Callable[[Console], None],
     brief: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write files to a folder, and print results in any case: for people, or a summary as JSON."""
-    failed, files = None, []
-    if folder is not None:
-        try:
-            files = write(folder, contents)
-        except InputError as error:
-            failed = error
-    if brief is not None:
-        written = {} if folder is None else {"files": list(map(str, files))}
-        click.echo(json.dumps({**brief, **written}, indent=1))
-    else:
-        from rich.console import Console
+    """Write files to a folder, and print results in any case: for people, or ``brief`` as JSON."""
+    from leftout.files import unwritable, write_into
 
-        console = Console()
-        show(console)
-        for path in files:
-            line = f"{'Report' if path.suffix == '.html' else 'Written'}: {path}"
-            console.print(line, highlight=False, soft_wrap=True, markup=False)
+    failed, files = None, []
+    try:
+        files = write_into(folder, contents)
+        _WRITTEN.append(folder)
+    except OSError as error:
+        failed = unwritable(folder, error)
+    told = [f"{'Report' if path.suffix == '.html' else 'Written'}: {path}" for path in files]
+    show_or_dump(show, None if brief is None else {**brief, "files": list(map(str, files))}, told)
     if failed is not None:
-        raise click.ClickException(str(failed)) from failed
+        raise failed
+
+
+def show_or_dump(
+    show: Callable[[Console], None], data: Mapping[str, Any] | None, told: Sequence[str] = ()
+) -> None:
+    """Print results for people, with lines on what else was done, or ``data`` as JSON."""
+    if data is not None:
+        click.echo(json.dumps(data, indent=1))
+        return
+    from rich.console import Console
+
+    console = Console()
+    show(console)
+    for line in told:
+        console.print(line, highlight=False, soft_wrap=True, markup=False)

@@ -4,15 +4,16 @@ import errno
 import os
 import sys
 import warnings
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from leftout import __version__
 from leftout.cli.audit import audit, demo
 from leftout.cli.commands import fair, groups, harm
+from leftout.cli.common import stop
 from leftout.cli.serve import serve
-from leftout.errors import asked_by
+from leftout.errors import InputError, asked_by
 from leftout.settings import as_option
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -21,7 +22,10 @@ _MEMORY_SHARE = 0.75
 
 
 class OneSentence(click.Command):
-    """What is wrong with a call is one line; characters a terminal cannot show are spelt out."""
+    """What is wrong with a call is one line, and Ctrl-C ends it at once.
+
+    Characters that a terminal cannot show are spelt out.
+    """
 
     def main(self, *args: Any, **options: Any) -> Any:
         for stream in (sys.stdout, sys.stderr):
@@ -41,16 +45,31 @@ class OneSentence(click.Command):
                 sys.stdout.flush()  # what cannot be printed fails here, and not at the very end
                 sys.exit(code)
         except click.ClickException as error:
-            click.echo(f"Error: {error.format_message()}", err=True)
-            sys.exit(2)
-        except click.Abort:
-            sys.exit(130)
+            _refuse(error.format_message())
+        except InputError as error:
+            _refuse(" ".join(str(error).split()))
+        except MemoryError:
+            _refuse(
+                "The table is too large for this machine's memory. Audit a part of it with "
+                "--sample."
+            )
+        except (click.Abort, SystemError) as error:
+            from leftout.running import interrupted
+
+            if isinstance(error, SystemError) and not interrupted(error):
+                raise
+            stop()
         except OSError as error:
             if error.errno not in _FULL:
                 raise
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the last flush
-            click.echo(f"Error: The results cannot be printed: {error.strerror}.", err=True)
-            sys.exit(2)
+            _refuse(f"The results cannot be printed: {error.strerror}.")
+
+
+def _refuse(sentence: str) -> NoReturn:
+    """What is wrong with what people gave; any other error is a bug of ours."""
+    click.echo(f"Error: {sentence}", err=True)
+    sys.exit(2)
 
 
 class Commands(OneSentence, click.Group):

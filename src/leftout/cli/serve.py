@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from leftout.cli.common import refused, takes
+from leftout.cli.common import takes
 
 _NEEDS = ("starlette", "uvicorn", "python_multipart")
 
@@ -33,25 +33,24 @@ def serve(port: int, data: Path | None, open_browser: bool, max_upload: str) -> 
     Only this machine, and only who has the address that is printed, can open the page; nothing
     leaves the machine. Ctrl-C stops it; audits are kept.
     """
-    with refused():
-        try:
-            from leftout.data.sources import n_bytes
-            from leftout.page.serving import serve as run
-            from leftout.page.store import home
-            from leftout.page.uploads import Limits
-        except ImportError as error:
-            if (error.name or "").partition(".")[0] not in _NEEDS:
-                raise
-            raise click.ClickException(
-                f"The page needs a package that is not installed ({error.name}). Run: pip install "
-                "'leftout[page]'"
-            ) from error
-        upload = n_bytes(max_upload, "max_upload")
-        try:
-            run(port, data or home(), Limits(upload=upload), _announce, open_browser)
-        except KeyboardInterrupt:
-            pass
-        click.echo("Stopped. Audits are kept.", err=True)
+    try:
+        from leftout.data.sources import n_bytes
+        from leftout.page.serving import serve as run
+        from leftout.page.store import home
+        from leftout.page.uploads import Limits
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in _NEEDS:
+            raise
+        raise click.ClickException(
+            f"The page needs a package that is not installed ({error.name}). Run: pip install "
+            "'leftout[page]'"
+        ) from error
+    upload = n_bytes(max_upload, "max_upload")
+    try:
+        run(port, data or home(), Limits(upload=upload), _announce, open_browser)
+    except KeyboardInterrupt:
+        pass
+    click.echo("Stopped. Audits are kept.", err=True)
 
 
 def _announce(address: str) -> None:

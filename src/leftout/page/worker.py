@@ -133,12 +133,13 @@ def audit(table: Source, settings: dict[str, Any]) -> None:
     """Audit a table, tell progress and answers as they come, and write the files."""
     from leftout.engine.run import run
 
-    last: dict[str, Any] = {"step": "", "time": 0.0}
+    last, before = 0.0, ""
 
     def progress(what: str, done: int, total: int) -> None:
+        nonlocal last, before
         now, step = time.monotonic(), what.partition(":")[0]
-        if step != last["step"] or now - last["time"] >= _EVENT_SECONDS:
-            last.update(step=step, time=now)
+        if step != before or now - last >= _EVENT_SECONDS:
+            last, before = now, step
             _tell("progress", what=what, share=done / total if total else 0.0)
 
     if table.path is None:
