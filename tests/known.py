@@ -777,7 +777,6 @@ def audit(**changed):
         "readings": readings(),
         "afterwards": afterwards(),
         "repeats": repeats(),
-        "trust_rows": np.arange(5_000),
         "smallest": 85,
         "scree": np.array([0.41, 0.22, 0.12, 0.09, 0.08, 0.05, 0.03]),
         "scores": np.round(np.linspace(-1.0, 1.0, REST + GROUP), 6),
@@ -831,6 +830,5 @@ def bare():
         readings=None,
         afterwards=None,
         repeats=repeats(False),
-        trust_rows=np.arange(REST + GROUP),
         notes=[],
     )  # fmt: skip

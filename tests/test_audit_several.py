@@ -105,7 +105,7 @@ def plan(**asked):
     """The plan for 500 rows, where nothing is searched."""
     search = leftout.MaxDisparityPartition(3)
     X = pd.DataFrame(np.zeros((500, 4)))
-    return group_selection.plan_groups(search, 3, X, np.arange(500), Settings(**asked), None)
+    return group_selection.plan_groups(search, 3, X, Settings(**asked), None, 500)
 
 
 PLANS = {

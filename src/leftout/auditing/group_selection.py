@@ -113,19 +113,16 @@ def on_fewer(
 def plan_groups(
     search: MaxDisparityPartition,
     d: int,
-    X: pd.DataFrame,
-    rows: NDArray[np.intp],
+    part: pd.DataFrame,
     settings: Settings,
     report: Report,
-    n_rows: int | None = None,
+    m: int,
 ) -> GroupPlan:
-    """How many groups, and of how many rows; ``rows`` are those that evidence rests on.
+    """How many groups, and of how many of the ``m`` rows; ``part`` is what evidence rests on.
 
-    ``X`` may be a sample of ``n_rows``; ``d`` is the number of components.
+    ``d`` is the number of components.
     """
-    asked, m, smallest = settings.group_size, n_rows or len(X), search.min_group_size
-    part = X.iloc[few_of(rows, X.shape[1])]
-    n_groups = settings.n_groups
+    asked, smallest, n_groups = settings.group_size, search.min_group_size, settings.n_groups
     if n_groups == AUTO:
         plan = _count_groups(on_fewer(search, part, m), part, settings, report, m)
         if plan is not None:
@@ -152,7 +149,7 @@ def plan_groups(
         # of several groups, half of the rows are left to the rest
         size = tenth if k == 1 else min(tenth, max(1, m // (2 * k)))
         return GroupPlan([size] * k, "tenth" if size == tenth else "given", k)
-    _, sizes = group_sizes(smallest, asked, m, X.shape[1], n_groups=k)
+    _, sizes = group_sizes(smallest, asked, m, part.shape[1], n_groups=k)
     return GroupPlan(sizes, "given", k)
 
 

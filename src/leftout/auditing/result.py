@@ -89,8 +89,6 @@ class Audit(Serializable):
         How far missing cells alone tell the group; None if no searched column has any.
     repeats : Repeats
         Rows that are equal.
-    trust_rows : array of int
-        Places, among the rows audited, of those that evidence rests on.
     smallest : int
         Fewest rows that a side could have.
     scree : array
@@ -112,7 +110,6 @@ class Audit(Serializable):
     mitigation: Mitigation
     intake: PreparedTable
     repeats: Repeats
-    trust_rows: NDArray[np.intp]
     smallest: int
     scree: Array
     scores: Array
@@ -181,7 +178,7 @@ class Audit(Serializable):
 
     @property
     def trust(self) -> Trust | None:
-        """The evidence, on ``trust_rows``; None in a quick audit and under the paper's preset."""
+        """The evidence; None in a quick audit and under the paper's preset."""
         return self.left_out_groups[0].trust
 
     @property

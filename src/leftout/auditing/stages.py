@@ -139,7 +139,7 @@ class AuditPipeline:
         else:
             d = self.search_problem.problem.d
             plan = group_selection.plan_groups(
-                self.search, d, self.X, self.rows, asked, report, self.n_rows
+                self.search, d, self.part, asked, report, self.n_rows
             )
             found = self.find(plan)
         with one_thread(plan.n_groups == 1 and self.wide and self.X.size <= SMALL):
@@ -183,7 +183,6 @@ class AuditPipeline:
             intake=self.intake,
             blanks=find_blanks(found, self.intake) if self.given is None else None,
             repeats=find_repeats(self.intake.X),
-            trust_rows=self.rows,
             smallest=self.search_problem.problem.min_size,
             scree=self.search_problem.explained,
             scores=found.score_samples(self.X),
@@ -250,8 +249,8 @@ class AuditPipeline:
     def _subgroups(self, now: Audit) -> Audit:
         """With subgroups and known groups."""
         named, known = named_and_known(
-            now.examined, self.intake, self.settings, few_of(self.rows, self.X.shape[1]),
-            self.wide, self.search.n_jobs, self.stages.begin(NAME),
+            now.examined, self.intake, self.settings, self.rows, self.wide, self.search.n_jobs,
+            self.stages.begin(NAME),
         )  # fmt: skip
         return replace(now, named=named, known=known)
 

@@ -141,11 +141,7 @@ def paths_of(source: Any, suffixes: tuple[str, ...]) -> list[str]:
         return [path if os.path.exists(path) else f"/{path}" for path in paths]
     if isinstance(source, str | os.PathLike):
         return _expanded(os.fspath(source), suffixes)
-    if (
-        isinstance(source, Sequence)
-        and source
-        and all(isinstance(each, str | os.PathLike) for each in source)
-    ):
+    if are_paths(source):
         found = [path for each in source for path in _expanded(os.fspath(each), suffixes)]
         for place, path in enumerate(found):
             if path in found[:place]:
@@ -155,6 +151,12 @@ def paths_of(source: Any, suffixes: tuple[str, ...]) -> list[str]:
         f"Found {type(source).__name__} where files of a table are needed: a path, a pattern such "
         "as 'data/*.parquet', a folder, a list of paths, or a pyarrow.dataset.Dataset."
     )
+
+
+def are_paths(source: Any) -> bool:
+    """Whether something is a list of paths."""
+    listed = isinstance(source, list | tuple) and len(source) > 0
+    return listed and all(isinstance(each, str | os.PathLike) for each in source)
 
 
 def _expanded(text: str, suffixes: tuple[str, ...]) -> list[str]:

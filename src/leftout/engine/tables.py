@@ -13,7 +13,15 @@ from weakref import finalize
 from leftout.checks import check_choice
 from leftout.data.files.arrow import as_pandas
 from leftout.data.sources import TEXT, Source, is_stream, n_bytes
-from leftout.engine.chunks import STORED, Chunk, fingerprint, listed, n_rows_of, paths_of
+from leftout.engine.chunks import (
+    STORED,
+    Chunk,
+    are_paths,
+    fingerprint,
+    listed,
+    n_rows_of,
+    paths_of,
+)
 from leftout.engine.copies import copy_dask, copy_feather, copy_text, is_dask, private_folder
 from leftout.engine.engines import Dask, Engine, Local
 from leftout.errors import InputError, parameter_label
@@ -101,7 +109,7 @@ def in_parts(
         if is_stream(table) or not _in_files(table, engine, limit):
             return None
         name = Path(table).name
-    elif _are_paths(table):
+    elif are_paths(table):
         name = Path(table[0]).parent.name or None
     elif not (is_dask(table) or isinstance(getattr(table, "files", None), list)):
         if engine in (None, "memory"):
@@ -118,14 +126,6 @@ def in_parts(
         parts = ChunkedTable(chunks, name, whole, files)
         finalize(parts, copies.pop_all().close)  # copies go when nobody has the table any more
     return parts
-
-
-def _are_paths(table: Any) -> bool:
-    return (
-        isinstance(table, list | tuple)
-        and len(table) > 0
-        and all(isinstance(each, str | os.PathLike) for each in table)
-    )
 
 
 def _in_files(path: str, engine: Any, limit: int) -> bool:

@@ -38,7 +38,7 @@ from leftout.linalg.bounds import exceeding
 from leftout.linalg.losses import Array, Loss, Shared, Summary, own_components
 from leftout.linalg.moments import FIRST, Moments, build_about_mean
 from leftout.linalg.passes import Along, moments_and_rows
-from leftout.linalg.problem import Problem
+from leftout.linalg.problem import Labels, Problem
 from leftout.linalg.top_k import RowForm, highest, score_form
 from leftout.representation.base import check_components
 from leftout.running import Report, Stages, warn
@@ -60,7 +60,8 @@ class ChunkedAudit(AuditPipeline):
     table: ChunkedRows = field(kw_only=True)
     passes: Passes = field(kw_only=True)
     all_rows: SearchProblem = field(kw_only=True)  # by their moments alone
-    result: SearchResult = field(init=False)  # the group among all rows
+    labels: Labels = field(init=False)  # the group among all rows
+    sides: Moments = field(init=False)  # of the rest and of the group among all rows
 
     @classmethod
     def over(
@@ -103,16 +104,24 @@ class ChunkedAudit(AuditPipeline):
         """Rows that are searched."""
         return self.table.n_rows
 
-    @property
-    def sides(self) -> Moments:
-        """Moments of the rest and of the group among all rows."""
-        assert self.result.sides is not None
-        return self.result.sides
-
     def find(self, plan: GroupPlan) -> MaxDisparityPartition:
         """The group among all rows, as the same table in memory would have it."""
-        self.result = self._searched(plan)
-        return self._described(self.result)
+        m, n, size, problem = self.n_rows, self.table.n_features, plan.size, self.all_rows.problem
+        if m * n <= STREAMED_ABOVE:  # small enough to be searched as in memory
+            rows = pd.DataFrame(self.table.take(np.arange(m)), columns=self.X.columns)
+            built = self.search._build_problem(rows.to_numpy()).resized(size=None)
+            found = group_selection.find_groups(self.search, built, rows, plan, False)
+            self.labels = found.labels_.astype(np.int8)
+            self.sides = replace(problem, X=rows.to_numpy()).split(self.labels)
+            return found
+        if size is not None:
+            smallest, _ = group_sizes(None, size, m, n)
+            problem = replace(problem, min_size=smallest, group_size=size)
+        context = SolverContext(rng=generator(group_selection.FIXED), n_jobs=self.search.n_jobs)
+        result = search_passes(problem, context, table=self.table, last_pass=False)
+        assert result.sides is not None and result.own is not None
+        self.labels, self.sides = result.labels, result.sides
+        return self._described(result, result.own)
 
     def started(
         self,
@@ -130,8 +139,7 @@ class ChunkedAudit(AuditPipeline):
             disparity_by_feature=by_feature(losses, list(self.X), self.intake.sources),
         )
         explanation = with_exact_counts(
-            explanation, self.intake, self.plan, self.parts.chunks, self.result.labels,
-            self.passes.fold,
+            explanation, self.intake, self.plan, self.parts.chunks, self.labels, self.passes.fold,
         )  # fmt: skip
         return replace(
             start.each(partition=[found], explanation=[explanation]),
@@ -148,34 +156,14 @@ class ChunkedAudit(AuditPipeline):
         fair.fit_summary(sides, ["rest", "the left-out group"], list(self.X))
         return mitigation_of(fair, across_dimensions(fair, sides, report))
 
-    def _searched(self, plan: GroupPlan) -> SearchResult:
-        m, n, size, problem = self.n_rows, self.table.n_features, plan.size, self.all_rows.problem
-        if m * n <= STREAMED_ABOVE:  # small enough to be searched as in memory
-            rows = pd.DataFrame(self.table.take(np.arange(m)), columns=self.X.columns)
-            built = self.search._build_problem(rows.to_numpy()).resized(size=None)
-            group = group_selection.find_groups(self.search, built, rows, plan, False)
-            labels = group.labels_.astype(np.int8)
-            sides = replace(problem, X=rows.to_numpy()).split(labels)
-            return SearchResult(
-                labels=labels, history=group.history_, stopped=group.stopped_, sides=sides,
-                offset=float(group.offset_), own=own_components(problem.loss, sides, problem.d),
-            )  # fmt: skip
-        if size is not None:
-            smallest, _ = group_sizes(None, size, m, n)
-            problem = replace(problem, min_size=smallest, group_size=size)
-        context = SolverContext(rng=generator(group_selection.FIXED), n_jobs=self.search.n_jobs)
-        return search_passes(problem, context, table=self.table, last_pass=False)
-
-    def _described(self, result: SearchResult) -> MaxDisparityPartition:
+    def _described(self, result: SearchResult, own: Array) -> MaxDisparityPartition:
         """The partition of all rows, from its moments; its bound and offset from one pass."""
         problem, X, m = self.all_rows.problem, self.intake.X, self.n_rows
         origin, size = problem.pooled.origin, int(result.labels.sum(dtype=np.int64))
         bound = exceeding(m, X, problem.loss, problem.V, origin, size)
         along = Along(self.table, bound)
         if result.offset is None:
-            assert result.own is not None
-            scores = score_form(problem.loss, problem.V, result.own, size / (m - size))
-            form = RowForm(scores, origin)
+            form = RowForm(score_form(problem.loss, problem.V, own, size / (m - size)), origin)
             guess = SingleRows.of(X - origin, problem.pooled).guess(form, len(X) / m)
             result = replace(result, offset=highest(along, form, size, guess).offset)
         found = clone(self.search).set_params(
@@ -188,7 +176,7 @@ class ChunkedAudit(AuditPipeline):
 
     def _among(self, found: MaxDisparityPartition) -> MaxDisparityPartition:
         """The same group among the rows of the sample."""
-        labels = np.ascontiguousarray(self.result.labels[self.intake.rows])
+        labels = np.ascontiguousarray(self.labels[self.intake.rows])
         inside = int(labels.sum())
         if min(inside, len(labels) - inside) < min(_FEWEST, len(labels) // 4):
             raise InputError(
@@ -199,7 +187,7 @@ class ChunkedAudit(AuditPipeline):
         problem = self.search_problem.problem
         sides = problem.split(labels)
         here = SearchResult(
-            labels=labels, history=self.result.history, stopped=self.result.stopped, sides=sides,
+            labels=labels, history=found.history_, stopped=found.stopped_, sides=sides,
             own=own_components(problem.loss, sides, problem.d),
         )  # fmt: skip
         sampled = clone(self.search).set_params(
