@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.checks import check_choice
-from leftout.data.columns import LARGEST_EXACT, Column, find
+from leftout.data.columns import LARGEST_EXACT, Column
 from leftout.data.profiling.codes import StandardScores, code_evidence, is_id, words_of
 from leftout.errors import parameter_label
 from leftout.files import Serializable
@@ -106,8 +105,8 @@ def infer_column_types(
     columns : sequence of Column
         Cleaned, of one table: whether whole numbers are codes shows in the others.
     declared : mapping, optional
-        Kinds that people have given, by column; they hold whatever the column looks like, unless
-        it says nothing at all.
+        Kinds that people have given, by the columns' names; they hold whatever the column looks
+        like, unless it says nothing at all.
 
     Returns
     -------
@@ -124,12 +123,7 @@ def infer_column_types(
     >>> [(found.kind, found.why) for found in types]  # doctest: +ELLIPSIS
     [('identifier', 'a different whole number in every row; a name ...'), ('yes/no', '1 and 2'), ...
     """
-    said = {}
-    names = [column.name for column in columns]
-    for name, kind in (declared or {}).items():
-        check_choice(f"The kind of {name!r}", kind, COLUMN_KINDS)
-        said[find(names, name, "declared")] = kind
-    scores = StandardScores.of(columns)
+    scores, said = StandardScores.of(columns), declared or {}
     return [_column_type(column, scores, said.get(column.name)) for column in columns]
 
 
