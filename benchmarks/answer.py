@@ -312,7 +312,7 @@ def demo_time():
             datasets.load_demo(),
             settings,
             n_jobs=1,
-            first=lambda _: firsts.append(time.process_time()),
+            listener=lambda _: firsts.append(time.process_time()),
         )
         found.html(), found.json(), found.csv()
         seconds = time.process_time() - begin
@@ -361,9 +361,8 @@ def audited(file, options, seed):
     whole, group = len(work.part) == len(work.X), found.left_out_
     search = work.search if whole else clone(work.search).set_params(min_group_size=None)
     weighed = trust(
-        search,
+        clone(search).set_params(group_size=group.size if whole else group.share),
         work.part,
-        group_size=group.size if whole else group.share,
         n_restarts=0,
         parts=0,
         splits=work.splits,

@@ -21,11 +21,10 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 import paper_data  # noqa: E402
-from leftout import MaxDisparityPartition, disparity, explain  # noqa: E402
+from leftout import MaxDisparityPartition, disparity, explain, how_many  # noqa: E402
 from leftout.data.binning import bin_column  # noqa: E402
 from leftout.data.columns import columns_of  # noqa: E402
-from leftout.evidence.n_groups import evidence_size  # noqa: E402
-from leftout.explain.rules import LEFT_OUT_SIDE, mine  # noqa: E402
+from leftout.explain.rules import LEFT_OUT_SIDE, find_rules, mine  # noqa: E402
 from paper.scores import feature_scores  # noqa: E402
 
 SUPPORT = 0.01
@@ -45,7 +44,9 @@ def sums():
         labels, d = rng.permutation(np.arange(300) < 100), int(rng.integers(1, n))
         gap = disparity(X, labels, d)
         scale = np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1))
-        worst = max(worst, abs(explain.disparity_by_feature(X, labels, d).sum() - gap) / scale)
+        worst = max(
+            worst, abs(np.ptp(explain.feature_losses(X, labels, d).sum(axis=1)) - gap) / scale
+        )
         scores = feature_scores(X, labels, d)
         for part in (scores.total, scores.left_out, scores.rest):
             worst_score = max(worst_score, abs(part.sum() - 100.0))
@@ -135,17 +136,15 @@ def rules_equal():
         table, group = mixed_table(seed)
         columns = columns_of(table)
         theirs = apriori_rules(one_hot(columns, group), 0.02)
-        found = explain.find_rules(
-            table, group, min_support=0.02, min_confidence=0.0, group=1, prune=False
+        found = find_rules(
+            table, group, min_support=0.02, min_confidence=0.0, groups=(1,), prune=False
         )
         right += same_rules(found, theirs)
     raw, group = raw_and_group("students")
     categorical = paper_data.SOURCES["students"].categories
     columns = columns_of(raw, categorical=categorical)
     theirs = apriori_rules(one_hot(columns, group), SUPPORT)
-    found = explain.find_rules(
-        raw, group, categorical=categorical, min_confidence=0.0, group=1, prune=False
-    )
+    found = find_rules(columns, group, min_confidence=0.0, groups=(1,), prune=False)
     equal = same_rules(found, theirs)
     yield (
         "rules equal mlxtend's (support, confidence, lift)",
@@ -167,10 +166,11 @@ def rule_speed():
         ours, prepared = [], []
         for _ in range(15):
             start = time.perf_counter()
-            found = explain.find_rules(raw, group, categorical=categorical, group=LEFT_OUT_SIDE)
+            read = columns_of(raw, categorical=categorical)
+            found = find_rules(read, group, groups=(LEFT_OUT_SIDE,))
             ours.append(time.perf_counter() - start)
             start = time.perf_counter()
-            mine(binned, group[None], SUPPORT, groups=(LEFT_OUT_SIDE,))
+            mine(binned, group, SUPPORT, groups=(LEFT_OUT_SIDE,))
             prepared.append(time.perf_counter() - start)
         theirs = []
         for _ in range(3 if name == "students" else 1):
@@ -236,7 +236,8 @@ def named_and_fit(seed, joined, searched):
         search = MaxDisparityPartition(5, group_size=int(rule.sum()), random_state=seed)
         group = search.fit(X).labels_ == 1
     sentence = explain.describe(table, group)
-    return set(sentence.columns) == columns, min(sentence.f1, f1(sentence.covers(table), rule))
+    named = {condition.column for condition in sentence.conditions}
+    return named == columns, min(sentence.f1, f1(sentence.covers(table), rule))
 
 
 def sentences():
@@ -287,7 +288,7 @@ def students():
     raw = paper_data.sample("students")
     X = paper_data.encode("students", raw)
     search = MaxDisparityPartition(source.n_components, random_state=0, n_jobs=-1)
-    evident = evidence_size(search, X).size
+    evident = how_many(search, X, n_surrogates=99, most=1, sizes=15).looked[0].size
     names = ("International", "(credited)")
     for size, where in ((evident, "at the evidence size"), (250, "at 250 rows")):
         found = MaxDisparityPartition(source.n_components, group_size=size, random_state=0).fit(X)
@@ -313,12 +314,12 @@ def students():
 
 def main(table, group):
     small = np.random.default_rng(0).integers(0, 9, (500, 5)).astype(float)
-    explain.find_rules(pd.DataFrame(small), np.arange(500) < 100)  # compile
+    find_rules(pd.DataFrame(small), np.arange(500) < 100)  # compile
     values, group = np.load(table), np.load(group)
     raw = pd.DataFrame(values, copy=False)
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak of imports and compilation
     before = high_water()
-    explain.find_rules(raw, group, group=LEFT_OUT_SIDE)
+    find_rules(raw, group, groups=(LEFT_OUT_SIDE,))
     print(json.dumps({"extra": (high_water() - before) / values.nbytes}))
 
 

@@ -17,7 +17,6 @@ import naive  # noqa: E402
 import paper_data  # noqa: E402
 from leftout import FairPCA, MaxDisparityPartition  # noqa: E402
 from leftout.fair.dual import solve_fair  # noqa: E402
-from leftout.linalg.losses import Loss  # noqa: E402
 from leftout.linalg.moments import build  # noqa: E402
 
 KNOWN = {2: 0.0221942, 5: 0.0503315, 10: 0.2836284, 15: 0.0080516}
@@ -193,7 +192,6 @@ def wide(kind, n, rng):
 
 
 def features():
-    rule = Loss.named("excess", "none")
     for n in (200, 1000):
         for kind in ("structured", "unstructured"):
             parts = wide(kind, n, np.random.default_rng(n))
@@ -202,7 +200,7 @@ def features():
             average = moments.second[0] / moments.count[0]
             functions = {"full": lambda S=average: np.linalg.eigh(S)}
             for d in (5, 10, 20):
-                functions[f"moments {d}"] = lambda d=d, m=moments: solve_fair(rule, m, d, 1e-9)
+                functions[f"moments {d}"] = lambda d=d, m=moments: solve_fair(m, d, 1e-9)
                 functions[f"fit {d}"] = lambda d=d, X=X, g=groups: FairPCA(d).fit(X, groups=g)
             with threadpool_limits(1):
                 times = interleaved(functions, 20 if n == 200 else 4)

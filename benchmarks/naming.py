@@ -116,7 +116,7 @@ def speed():
         seconds = {}
         for distinct in (False, True):
             began = time.process_time()
-            found = named_groups(X, columns, distinct=distinct, folds=2)
+            found = named_groups(X, columns, distinct=distinct)
             seconds[distinct] = time.process_time() - began
             if not distinct:
                 plain = found
@@ -148,7 +148,7 @@ def cover():
     for name, target in (
         ("students", 0.7), ("adult", 0.7), ("diabetes", 0.7), ("demo", 0.7), ("credit", 0.0),
     ):  # fmt: skip
-        found = named_groups(*taken_in(name), top=6, folds=2, n_jobs=-1)
+        found = named_groups(*taken_in(name), top=6, n_jobs=-1)
         yield (
             f"{name}: six names against the worst-represented tenth",
             f"{100 * target:.0f}%" if target else "(said)",
@@ -175,7 +175,7 @@ def planted():
         hits, tables = 0, 50
         for seed in range(tables):
             table, group = test_subgroups.planted(seed, share)
-            found = named_groups(TableEncoder().fit_transform(table), table, top=1, folds=2)
+            found = named_groups(TableEncoder().fit_transform(table), table, top=1)
             hits += found[0].condition == "kind = rare and town = small"
             assert not len(found) or (found[0].mask == group).all() or hits <= seed
         yield (
@@ -221,7 +221,7 @@ def p_values():
         for seed in range(tables):
             X, table = make(seed)
             X = np.asarray(X, dtype=float)
-            found = named_groups(X, table, n_components=3, folds=2, top=6)
+            found = named_groups(X, table, n_components=3, top=6)
             work = SubgroupNullTest.of(X, found)
             rng = np.random.default_rng(10_000 + seed)
             told = work.explained(SURROGATES[kind].of(X), 19, rng, 2, Steps(19, None))

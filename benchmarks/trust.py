@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 
 import paper_data
 from benchmarks.kinds import ROWS, D, dummies, gaussian, mixed, planted
-from leftout import MaxDisparityPartition, datasets, trust
+from leftout import MaxDisparityPartition, datasets, how_many, trust
 from leftout.evidence.n_groups import count_groups
 from leftout.evidence.refit import SearchTask
 from leftout.evidence.surrogates import Copula, correlations
@@ -135,17 +135,9 @@ def surrogate_correlations():
 def evidence(size, strength, seed):
     X, labels = datasets.make_planted(2000, 30, 5, size, strength, random_state=seed)
     search = MaxDisparityPartition(5, random_state=seed)
-    found = trust(
-        search,
-        X,
-        group_size="evidence",
-        n_surrogates=19,
-        n_restarts=0,
-        splits=0,
-        parts=0,
-    )
-    group = found.partition.labels_
-    return found.group_size, np.sum(group & labels) / np.sum(group | labels)
+    size = how_many(search, X, n_surrogates=19, most=1, sizes=15).looked[0].size
+    group = search.set_params(group_size=size).fit(X).labels_
+    return size, np.sum(group & labels) / np.sum(group | labels)
 
 
 def evidence_sizes():

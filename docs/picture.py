@@ -6,6 +6,7 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
+import pandas as pd
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -13,7 +14,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from leftout import MaxDisparityPartition, datasets, explain, plots, trust
+from leftout import MaxDisparityPartition, datasets, explain, trust
 
 GUIDE = Path(__file__).parent / "guide"
 
@@ -27,8 +28,11 @@ def explanation():
     found = MaxDisparityPartition(group_size=200, random_state=0).fit(X)
     told = explain.group(found, X, table, target="approve", what_if=0)
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    plots.disparity_by_feature(told, axes[0])
-    plots.alignment(told, axes[1])
+    parts = pd.Series(told.by_column()).sort_values(key=abs)[-12:]
+    colours = ["tab:orange" if part > 0 else "tab:blue" for part in parts]
+    parts.plot.barh(ax=axes[0], color=colours, title="What the disparity is made of")
+    looks = pd.Series({line.text: line.strength for line in told.alignment[:12]})[::-1]
+    looks.plot.barh(ax=axes[1], color="tab:orange", title="Which columns the group looks like")
     figure.savefig(GUIDE / "explain.png", dpi=140)
 
 
@@ -43,7 +47,11 @@ def evidence():
     for ax, (name, X) in zip(axes, tables.items(), strict=True):
         search = MaxDisparityPartition(5, random_state=0, n_jobs=-1)
         found = trust(search, X, n_restarts=0, splits=2, parts=0)
-        plots.null_test(found, ax).set_title(name)
+        for kind, chance in found.chance.items():
+            ax.hist(chance.disparities, alpha=0.6, label=f"{kind} surrogates")
+        ax.axvline(found.searched, color="black", label="table")
+        ax.set(title=name, xlabel="disparity", ylabel="surrogates", xlim=(0, None))
+        ax.legend(frameon=False)
     figure.savefig(GUIDE / "trust.png", dpi=140)
 
 

@@ -15,7 +15,6 @@ from sklearn.datasets import load_digits
 from sklearn.neural_network import MLPRegressor
 
 import leftout
-from leftout import plots
 
 
 class Autoencoder(TransformerMixin, BaseEstimator):
@@ -60,8 +59,7 @@ print(f"Left out by both: {both} of {either} rows that either leaves out.")
 fig, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 for place, (name, search) in enumerate(found.items()):
     share = [100 * np.mean(search.labels_[digit == each] == 1) for each in range(10)]
-    colour = (plots.REST, plots.LEFT_OUT)[place]
-    ax.bar(np.arange(10) + 0.4 * place - 0.2, share, 0.4, color=colour, label=name)
+    ax.bar(np.arange(10) + 0.4 * place - 0.2, share, 0.4, label=name)
 ax.set(xlabel="digit", ylabel="left out, %", xticks=range(10))
 ax.legend(frameon=False)
 plt.show()

@@ -12,21 +12,26 @@ import matplotlib.pyplot as plt
 import leftout
 
 X, _ = leftout.datasets.make_planted(600, 12, 3, [60, 60, 60], random_state=0)
-group = leftout.MaxDisparityPartition(3, group_size=60, random_state=0).fit(X).labels_
 
-after = [leftout.afterwards(X, group, d, splits=0) for d in range(1, 8)]
+numbers = range(1, 8)
+wider = [leftout.MinimaxPCA(d, group_size=60, random_state=0).fit(X) for d in numbers]
 weights = (0.0, 0.25, 0.5, 0.75, 1.0)
 fits = [leftout.MinimaxPCA(3, group_size=60, trade_off=t, random_state=0).fit(X) for t in weights]
 for fair in fits:
     print(f"t = {fair.trade_off:g}: worst loss {fair.worst_loss_:.3f}, price {fair.price_:.3f}")
 
 # %%
-# Left: the worst-off 60 rows, whoever they are, under PCA, Fair PCA for the group found, and
-# MinimaxPCA. Middle: what weighing them against the average costs. Right: the game, what a search
-# found above and what is proved below.
+# Left: the worst-off 60 rows, whoever they are, under PCA and MinimaxPCA, by the number of
+# components, and what no projection gets below. Right: what weighing them against the average
+# costs.
 
-fig, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
-leftout.plots.worst_by_dimension(after, left)
-leftout.plots.trade_off(fits, middle)
-leftout.plots.rounds(fits[-1], right)
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
+left.plot(numbers, [fair.baseline_worst_loss_ for fair in wider], "o-", label="PCA")
+left.plot(numbers, [fair.worst_loss_ for fair in wider], "s-", label="MinimaxPCA")
+bounds = [fair.lower_bound_ for fair in wider]
+left.plot(numbers, bounds, ":", color="gray", label="no projection below")
+left.set(xlabel="components", ylabel="loss of the worst off", ylim=(0, None))
+left.legend(frameon=False)
+right.plot([100 * fair.price_ for fair in fits], [fair.worst_loss_ for fair in fits], "o-")
+right.set(xlabel="price, % of the variance", ylabel="loss of the worst off", ylim=(0, None))
 plt.show()

@@ -11,6 +11,7 @@ people are described in the columns of the raw table.
 """
 
 import matplotlib.pyplot as plt
+import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -18,7 +19,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import leftout
-from leftout import plots
 
 table = leftout.datasets.load_demo()
 then, now = table.iloc[::2], table.iloc[1::2].reset_index(drop=True)
@@ -43,5 +43,10 @@ print("Who:", found.answer.who)
 # without it, and with Fair PCA in its place.
 
 fig, ax = plt.subplots(figsize=(6.5, 4.2), layout="constrained")
-plots.harm(found.harm, ax)
+seen = found.harm.variants
+for side, colour in [(found.harm.group, "tab:orange"), (found.harm.rest, "tab:blue")]:
+    error, low, high = 100 * np.transpose([found.harm.at(side, each) for each in seen])
+    ax.errorbar(seen, error, [error - low, high - error], color=colour, fmt="o-", label=side)
+ax.set(ylabel="wrong predictions, % (with 95% intervals)", ylim=(0, None))
+ax.legend(frameon=False)
 plt.show()

@@ -25,5 +25,10 @@ print(groups)
 # belongs to whom gives p-values that hold for all groups looked at together.
 
 fig, ax = plt.subplots(figsize=(7, 5), layout="constrained")
-leftout.plots.known_groups(groups, ax, top=12)
+lines = groups.ranked[:12][::-1]
+names = [group.text for group in lines]
+ax.barh(names, [group.loss for group in lines], color="tab:orange", label="the group")
+ax.plot([group.random for group in lines], names, "k|", ms=14, label="random groups of its size")
+ax.set_xlabel("average loss")
+ax.legend(frameon=False)
 plt.show()

@@ -16,7 +16,6 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 import leftout
-from leftout import plots
 
 X, planted = leftout.datasets.make_planted(12_000, 10, 3, group_size=1_200, random_state=0)
 folder = Path(tempfile.mkdtemp())
@@ -35,7 +34,7 @@ print("files, chunks, rows:", in_parts.chunks.n_files, in_parts.chunks.n_chunks,
 both = pd.merge(in_parts.groups, whole.groups, on="row", suffixes=(" in parts", " whole"))
 print("rows on the same side:", (both["group in parts"] == both["group whole"]).mean())
 fig, ax = plt.subplots(figsize=(5, 4.5), layout="constrained")
-for name, colour in [("rest", plots.REST), ("left out", plots.LEFT_OUT)]:
+for name, colour in [("rest", "tab:blue"), ("left out", "tab:orange")]:
     rows = both[both["group whole"] == name]
     ax.scatter(rows["score whole"], rows["score in parts"], s=6, color=colour, label=name)
 ax.set(xlabel="score, table in memory", ylabel="score, table in parts")

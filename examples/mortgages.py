@@ -10,6 +10,7 @@ no groups, and never sees the decision.
 """
 
 import matplotlib.pyplot as plt
+import pandas as pd
 
 import leftout
 
@@ -31,5 +32,8 @@ found
 # The parts sum to the disparity exactly.
 
 fig, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
-leftout.plots.disparity_by_feature(found.explanation, ax)
+parts = pd.Series(found.explanation.by_column()).sort_values(key=abs)
+largest = parts[-12:]
+largest.plot.barh(ax=ax, color=["tab:orange" if part > 0 else "tab:blue" for part in largest])
+ax.set_xlabel(f"part of the disparity, {parts.sum():.3f}; the 12 largest")
 plt.show()

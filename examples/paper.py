@@ -54,9 +54,8 @@ losses = np.array([
 ])  # fmt: skip
 fig, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
 places = np.arange(len(pairs))
-for side, (name, published, colour) in enumerate(
-    [("daytime", 2.20, leftout.plots.REST), ("evening", 1.06, leftout.plots.LEFT_OUT)]
-):
+sides = [("daytime", 2.20, "tab:blue"), ("evening", 1.06, "tab:orange")]
+for side, (name, published, colour) in enumerate(sides):
     ax.barh(places + 0.4 * side - 0.2, losses[:, side], 0.38, color=colour, label=name)
     ax.axvline(published, color=colour, ls=":", label=f"{name}, published")
 ax.set_yticks(places, [f"{loss}\ncentring: {centering}" for loss, centering in pairs])

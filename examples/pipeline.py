@@ -20,7 +20,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 import leftout
-from leftout import plots
 
 table = leftout.datasets.load_demo()
 y = table["approve"].to_numpy()
@@ -56,9 +55,7 @@ with sklearn.config_context(enable_metadata_routing=True):
 
 fig, ax = plt.subplots(figsize=(6.5, 4.2), layout="constrained")
 for name, style in [("PCA", "--"), ("Fair PCA", "-")]:
-    for side, (who, colour) in enumerate(
-        [("rest", plots.REST), ("left-out tenth", plots.LEFT_OUT)]
-    ):
+    for side, (who, colour) in enumerate([("rest", "tab:blue"), ("left-out tenth", "tab:orange")]):
         ax.plot(sizes, np.array(errors[name])[:, side], style, color=colour, label=f"{name}, {who}")
 ax.set(xlabel="components", ylabel="wrong predictions, %", ylim=(0, None))
 ax.legend(frameon=False)

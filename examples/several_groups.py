@@ -9,7 +9,7 @@ group counts as long as it is more than comparison tables show.
 
 import matplotlib.pyplot as plt
 
-from leftout import MaxDisparityPartition, datasets, how_many, plots
+from leftout import MaxDisparityPartition, datasets, how_many
 
 X, planted = datasets.make_planted(700, 12, 3, group_size=[60, 110], random_state=0)
 
@@ -27,7 +27,7 @@ print(found.sizes_, found.disparities_.round(2))
 scores = found.score_samples(X)
 fig, ax = plt.subplots(figsize=(6, 4.5), layout="constrained")
 names = ["rest", "planted, 60 rows", "planted, 110 rows"]
-colours = [plots.QUIET, plots.LEFT_OUT, plots.REST]
+colours = ["lightgray", "tab:orange", "tab:blue"]
 for label, name in enumerate(names):
     ax.scatter(*scores[planted == label, :2].T, s=9, color=colours[label], label=name)
 ax.set(xlabel="leans to the first group found", ylabel="leans to the second")

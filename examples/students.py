@@ -39,5 +39,11 @@ print(found.parts.told)
 # values are how people come to be left out of a PCA. That does not take their loss back.
 
 fig, ax = plt.subplots(figsize=(7, 2.6), layout="constrained")
-leftout.plots.parts(found.parts, ax)
+left = 0.0
+colours = {"covariance": "tab:gray", "rare values": "tab:blue", "of their own": "tab:orange"}
+for (name, colour), loss in zip(colours.items(), found.parts.losses, strict=True):
+    ax.barh(0, loss, left=left, color=colour, label=f"{name}: {loss:.3f}")
+    left += loss
+ax.set(xlabel="loss beyond the rest's", yticks=[])
+ax.legend(frameon=False, ncols=3, loc="upper center", bbox_to_anchor=(0.5, 1.2))
 plt.show()

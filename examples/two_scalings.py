@@ -13,7 +13,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import leftout
-from leftout import plots
 
 table = leftout.datasets.load_demo()
 settings = {"target": "approve", "dictionary": leftout.datasets.demo_dictionary(), "quick": True}
@@ -39,7 +38,7 @@ share = {
     for who, rows in (("everybody", minmax | True), ("[0, 1]", minmax), ("unit", standard))
 }
 fig, ax = plt.subplots(figsize=(6.5, 4.2), layout="constrained")
-for who, colour in zip(share, (plots.REST, plots.LEFT_OUT, "black"), strict=True):
+for who, colour in zip(share, ("tab:blue", "tab:orange", "black"), strict=True):
     ax.plot(share[who], range(len(rare)), "o", color=colour, label=who)
 ax.set(xlabel="rows with a rare value (%)", yticks=range(len(rare)), yticklabels=rare)
 ax.legend(title="left out when scaled to", frameon=False)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from leftout.explain.rules import PairRuns
 from leftout.text import counted
+from paper.frequency import PairRuns
 from paper.known import STUDENTS, same_column
 from paper.measure import (
     ANNEALING,

@@ -61,10 +61,10 @@ def partitions(key: str, samples: list[Sampled]) -> list[dict[str, Any]]:
 def stability(first: Sampled, formula: Formula) -> dict[str, Any]:
     """Epochs and agreement of runs."""
     found = first.formulas[formula.key].found
-    greedy, shown = found["greedy"], found[formula.headline].stability.jaccard_matrix
-    jaccard, within = greedy.stability.jaccard_matrix, greedy.within()
+    greedy, shown = found["greedy"], found[formula.headline].jaccard()
+    jaccard, within = greedy.jaccard(), greedy.within()
     return {
-        "disparity_by_epoch": [run.tolist() for run in greedy.stability.epochs or []],
+        "disparity_by_epoch": [run.tolist() for run in greedy.epochs],
         "adjacent_epochs": [run[:-1].tolist() for run in within],
         "first_to_last_epoch": [run[-1] for run in within],
         "agreement": spread(greedy.agreement()),

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from markupsafe import Markup, escape
 
-from leftout import plots
 from paper.compare import adjacent_epochs, first_to_last_epoch
 from paper.known import STUDENTS
 from paper.measure import (
@@ -29,16 +28,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# Colours that figures are drawn in, and what the page calls them.
-_INK = "#010203"
+# Colours that figures are drawn in, and what the page calls them: the left-out group, the rest,
+# Fair PCA, and two that are beside the point.
+_LEFT_OUT, _REST, _FAIR = "#b5402a", "#3a6ea5", "#1b7f5c"
+_GREY, _QUIET, _INK = "#8a8a8a", "#cccccc", "#010203"
 _COLOURS = {
     _INK: "currentColor",
     "#000000": "currentColor",
-    plots.LEFT_OUT: "var(--left)",
-    plots.REST: "var(--rest)",
-    plots.GREY: "var(--grey)",
-    plots.QUIET: "var(--line)",
-    plots.FAIR: "var(--fair)",
+    _LEFT_OUT: "var(--left)",
+    _REST: "var(--rest)",
+    _GREY: "var(--grey)",
+    _QUIET: "var(--line)",
+    _FAIR: "var(--fair)",
 }
 _STYLE: Any = {
     "svg.fonttype": "none",
@@ -110,20 +111,20 @@ def _svg(draw: Callable[[Axes], None], style: Any) -> str:
 def variance(shares: Array, d: int, title: str, ax: Axes) -> None:
     """Cumulative share of the variance by number of components."""
     numbers = np.arange(1, len(shares) + 1)
-    ax.plot(numbers, 100 * shares, color=plots.REST, lw=2, marker="o", ms=3)
-    ax.axhline(100 * THRESHOLD, color=plots.GREY, lw=1, ls="--")
-    ax.axvline(d, color=plots.LEFT_OUT, lw=1, ls=":")
+    ax.plot(numbers, 100 * shares, color=_REST, lw=2, marker="o", ms=3)
+    ax.axhline(100 * THRESHOLD, color=_GREY, lw=1, ls="--")
+    ax.axvline(d, color=_LEFT_OUT, lw=1, ls=":")
     ax.set(ylim=(0, 102), xlabel="components", ylabel="share of the variance, %")
     ax.set_title(f"{title}: {d} components keep {100 * shares[d - 1]:.1f}% of the variance")
 
 
 def epochs(found: Found, title: str, ax: Axes) -> None:
     """Disparity after each epoch, of all runs and of the best."""
-    runs = found.stability.epochs or []
+    runs = found.epochs
     for run in runs:
-        ax.plot(run, color=plots.QUIET, lw=1)
-    best = runs[int(np.argmax(found.stability.disparities))]
-    ax.plot(best, color=plots.LEFT_OUT, lw=2, label=f"best of {len(runs)} runs")
+        ax.plot(run, color=_QUIET, lw=1)
+    best = runs[found.best]
+    ax.plot(best, color=_LEFT_OUT, lw=2, label=f"best of {len(runs)} runs")
     ax.legend(frameon=False)
     ax.locator_params(axis="x", integer=True)
     ax.set(xlabel="epoch", ylabel="disparity", title=title)
@@ -141,10 +142,10 @@ def matrix(found: Found, title: str, ax: Axes) -> None:
 def within(found: Found, title: str, ax: Axes) -> None:
     """Agreement of adjacent epochs, one line per run; dots: of the first and the last epoch."""
     for run in found.within():
-        ax.plot(np.arange(2, len(run) + 1), run[:-1], color=plots.QUIET, lw=1)
+        ax.plot(np.arange(2, len(run) + 1), run[:-1], color=_QUIET, lw=1)
     ends = [(len(run), run[-1]) for run in found.within()]
-    ax.plot(*np.transpose(ends), "o", color=plots.LEFT_OUT, ms=4, label="first and last epoch")
-    ax.plot([], [], color=plots.QUIET, label="adjacent epochs")
+    ax.plot(*np.transpose(ends), "o", color=_LEFT_OUT, ms=4, label="first and last epoch")
+    ax.plot([], [], color=_QUIET, label="adjacent epochs")
     ax.locator_params(axis="x", integer=True)
     ax.set(ylim=(0.0, 1.02), xlabel="epoch", ylabel="Jaccard", title=title)
     ax.legend(frameon=False, loc="lower right")
@@ -153,12 +154,12 @@ def within(found: Found, title: str, ax: Axes) -> None:
 def fair(lines: list[Mended], names: tuple[str, str], d: int, title: str, ax: Axes) -> None:
     """Losses of two groups by number of components: ordinary PCA dashed, Fair PCA solid."""
     numbers = np.arange(1, len(lines) + 1)
-    for side, colour in enumerate((plots.REST, plots.LEFT_OUT)):
+    for side, colour in enumerate((_REST, _LEFT_OUT)):
         before, label = [line.before[side] for line in lines], f"ordinary PCA: {names[side]}"
         ax.plot(numbers, before, color=colour, lw=1.5, ls="--", label=label)
     after = [line.after.max() for line in lines]
-    ax.plot(numbers, after, color=plots.FAIR, lw=2.5, label="Fair PCA: the larger")
-    ax.axvline(d, color=plots.QUIET, lw=1, zorder=0)
+    ax.plot(numbers, after, color=_FAIR, lw=2.5, label="Fair PCA: the larger")
+    ax.axvline(d, color=_QUIET, lw=1, zorder=0)
     ax.locator_params(axis="x", integer=True)
     ax.set(xlabel="components", ylabel="average loss", title=title)
     ax.legend(frameon=False)
@@ -177,7 +178,7 @@ def of_sample(key: str, first: Sampled) -> dict[str, Drawing]:
     for formula in FORMULAS:
         measured = first.formulas[formula.key]
         greedy = measured.found["greedy"]
-        runs = greedy.stability.epochs or []
+        runs = greedy.epochs
         start, end = (np.median([run[at] for run in runs]) for at in (0, -1))
         pairs, adjacent, ends = (
             greedy.agreement(), adjacent_epochs(measured), first_to_last_epoch(measured)

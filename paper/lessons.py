@@ -1,13 +1,17 @@
 """What a run teaches beyond the published numbers: measurements, and the sentences about them."""
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout import Trust, group_losses, trust
-from leftout.explain import align, compare_outcome, describe, disparity_by_feature
+from leftout import Trust, group_losses, how_many, trust
+from leftout.data.columns import columns_of
+from leftout.explain import describe, feature_losses
+from leftout.explain.alignment import align
+from leftout.groups.outcome import compare_outcome
 from leftout.linalg.significance import describe_p
 from leftout.running import collected_warnings
 from leftout.text import counted
@@ -91,9 +95,8 @@ def known_losses(known: Known, samples: list[Sample], d: int, reading: Data) -> 
 def shared_projection_moves(first: Sampled) -> float:
     """Largest entry by which the PCA of A and B together changes over the epochs of a run."""
     greedy = first.formulas[PAPER.key].found["greedy"]
-    assert greedy.stability.epoch_labels is not None
     projections = []
-    for labels in greedy.stability.epoch_labels[greedy.best]:
+    for labels in greedy.epoch_labels[greedy.best]:
         rows = np.concatenate([first.X[labels == 0], first.X[labels == 1]])
         V = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[2][: first.d]
         projections.append(V.T @ V)
@@ -151,8 +154,11 @@ def who(known: Known, sample: Sample, labels: NDArray[Any], d: int, formula: For
     """A group in words: a sentence, the columns it looks like, the features, the outcome."""
     raw, drop = sample.raw, [known.target]
     codes = [*known.categories, *known.codes]
-    sentence = describe(raw, labels, categorical=codes, drop=drop)
-    parts = disparity_by_feature(sample.X, labels, d, **formula.options)
+    columns = columns_of(raw, categorical=codes, drop=drop)
+    sentence = describe(columns, labels)
+    losses = feature_losses(sample.X, labels, d, **formula.options)
+    total = losses.sum(axis=1)
+    parts = losses[total.argmax()] - losses[total.argmin()]
     order = np.argsort(-parts, kind="stable")[:_LINES]
     (outcome,) = compare_outcome(
         raw[known.target], labels, positive=known.positive, name=known.target
@@ -160,10 +166,10 @@ def who(known: Known, sample: Sample, labels: NDArray[Any], d: int, formula: For
     return {
         "rows": int(labels.sum()),
         "sentence": str(sentence),
-        "f1": sentence.f1,
+        "f1": None if sentence is None else sentence.f1,
         "looks_like": [
             {"text": str(line), "strength": line.strength}
-            for line in align(raw, labels, categorical=codes, drop=drop)[:_LINES]
+            for line in align(columns, labels)[:_LINES]
         ],
         "features": [
             {"feature": str(sample.X.columns[i]), "share": float(parts[i] / parts.sum())}
@@ -177,14 +183,18 @@ def believed(known: Known, first: Sampled, chance: int, n_jobs: int | None, prog
     """The definition's group at the size with the most evidence, and whether it is real."""
     search = DEFINITION.search(first.d, "alternating", first.seed, n_jobs)
     with collected_warnings():  # of a smallest size above a quarter of few rows
-        found: Trust = trust(
-            search, first.X, group_size="evidence", n_surrogates=chance,
-            n_restarts=0, progress=progress,
-        )  # fmt: skip
+        (group,) = how_many(
+            search, first.X, n_surrogates=chance, most=1, sizes=15, progress=progress
+        ).looked
+        if group.counts:
+            search.set_params(group_size=group.size)
+        found: Trust = trust(search, first.X, n_surrogates=chance, n_restarts=0, progress=progress)
+    if group.counts:  # of all sizes among which it was chosen
+        found = replace(found, p_value=group.p_value, over_sizes=group.n_sizes)
     return {
         "rows": found.group_size,
         "disparity": found.disparity,
-        "by_chance": found.by_chance,
+        "by_chance": found.chance["copula"].mean,
         "p_value": found.p_value,
         "beyond_chance": found.beyond_chance,
         "chance_tables": chance,

@@ -4,6 +4,7 @@ They are the two columns of every table: the formula that the published figures 
 definition that the paper states.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,11 +13,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leftout import FairPCA, MaxDisparityPartition, group_losses
-from leftout.evidence.stability import Stability, agreement, pairwise_jaccard
-from leftout.explain import Frequency, rule_frequency
-from leftout.running import Report, collected_warnings
+from leftout.data.columns import columns_of
+from leftout.evidence.stability import fit_with_seeds, pairwise_jaccard
+from leftout.running import Report, Steps, collected_warnings
 from leftout.solvers import Annealing, Greedy, Sorting
 from paper.correction import corrected
+from paper.frequency import Frequency, rule_frequency
 from paper.known import STUDENTS, Known
 from paper.scores import FeatureScores, feature_scores
 from paper.tables import Sample
@@ -64,12 +66,10 @@ FOUND, DAYTIME, LOW = "global", "daytime_evening", "low_grade_and_unpaid_tuition
 class Found:
     """Runs of one solver: labels (1 = left out), and the losses of rest and left-out group."""
 
-    stability: Stability
+    labels: NDArray[np.int8]  # (runs, m)
     losses: Array  # (runs, 2)
-
-    @property
-    def labels(self) -> NDArray[np.int8]:
-        return self.stability.labels
+    epochs: Sequence[Array] = ()  # of greedy's runs: the disparity after each epoch,
+    epoch_labels: Sequence[NDArray[np.int8]] = ()  # and labels before the first and after each
 
     @property
     def disparities(self) -> Array:
@@ -97,6 +97,11 @@ class Found:
         """
         return pairs(sides_agree(self.labels))
 
+    def jaccard(self) -> Array:
+        """Jaccard of the left-out groups of every two runs, or of one's with the other's rest."""
+        n, J = len(self.labels), pairwise_jaccard(np.vstack([self.labels, 1 - self.labels]))
+        return np.max([J[:n, :n], J[:n, n:], J[n:, :n]], axis=0)
+
     def agreement_by_chance(self) -> Array:
         """About the same, of groups of the same sizes whose rows are drawn at random."""
         share = self.sizes.max(axis=1) / self.labels.shape[1]
@@ -104,7 +109,7 @@ class Found:
 
     def within(self) -> list[Array]:
         """For every run, the Jaccard of adjacent epochs and, last, of the first and last one."""
-        every = [sides_agree(labels[1:]) for labels in self.stability.epoch_labels or []]
+        every = [sides_agree(labels[1:]) for labels in self.epoch_labels]
         return [np.append(np.diag(J, 1), J[0, -1]) for J in every]
 
 
@@ -115,7 +120,8 @@ def random_agreement(share: Array, other: Array) -> Array:
 
 def sides_agree(labels: NDArray[np.int8]) -> Array:
     """Jaccard of partitions: the largest of the four pairings of their sides."""
-    return np.maximum(pairwise_jaccard(labels), pairwise_jaccard(1 - labels))
+    n, J = len(labels), pairwise_jaccard(np.vstack([labels, 1 - labels]))
+    return np.max([J[:n, :n], J[n:, n:], J[:n, n:], J[n:, :n]], axis=0)
 
 
 def pairs(jaccard: Array) -> Array:
@@ -128,9 +134,14 @@ def searched(
 ) -> Found:
     """Run a solver with several seeds."""
     with collected_warnings():  # of a smallest size above a quarter of few rows
-        stability = agreement(formula.search(d, solver, seed, n_jobs), X, n_restarts=runs)
-    losses = [group_losses(X, labels, d, **formula.options) for labels in stability.labels]
-    return Found(stability, np.array(losses))
+        fits = fit_with_seeds(formula.search(d, solver, seed, n_jobs), X, runs, Steps(runs, None))
+    greedy = [fit for fit in fits if hasattr(fit, "epoch_labels_")]
+    return Found(
+        labels=np.array([fit.labels_ for fit in fits], dtype=np.int8),
+        losses=np.array([group_losses(X, fit.labels_, d, **formula.options) for fit in fits]),
+        epochs=[fit.history_["disparity"] for fit in greedy],
+        epoch_labels=[fit.epoch_labels_ for fit in greedy],
+    )
 
 
 @dataclass(frozen=True)
@@ -290,10 +301,10 @@ def _described(
             for labels in headline.labels
         ],
         frequency=rule_frequency(
-            sample.raw,
+            columns_of(
+                sample.raw, categorical=[*known.categories, *known.codes], drop=[known.target]
+            ),
             headline.labels,
-            categorical=[*known.categories, *known.codes],
-            drop=[known.target],
             min_support=formula.support,
             top=TOP_RULES,
         ),

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leftout.checks import check_runs
+from leftout.checks import check_left_out
 from leftout.data.matrix import check_matrix
 from leftout.groups.measured import measured
-from leftout.linalg.losses import Array, top_components_of_rows
+from leftout.linalg.losses import Array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ def feature_scores(
     100.0
     """
     X = check_matrix(X)
-    runs = check_runs(labels, len(X))
+    runs = np.stack([check_left_out(run, len(X)) for run in np.atleast_2d(labels)])
     known = measured(X, runs[0], n_components, centering=centering)
     rows, d = X - known.table.mean, len(known.V)
     whole = _percentages(rows, d, centering)
@@ -90,7 +90,7 @@ def feature_scores(
 def _percentages(rows: Array, d: int, centering: str) -> Array:
     """Scores of some rows; nan where these do not vary at all."""
     rows = rows - rows.mean(axis=0) if centering == "paper" else rows
-    W = top_components_of_rows(rows, d)
+    W = np.linalg.svd(rows, full_matrices=False)[2][:d]
     scores = np.sum((rows @ W.T) ** 2, axis=0) @ W**2
     with np.errstate(invalid="ignore"):
         return 100.0 * scores / scores.sum()

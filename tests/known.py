@@ -12,10 +12,10 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-from leftout import FairPCA, MaxDisparityPartition, explain
+from leftout import FairPCA, MaxDisparityPartition
 from leftout.auditing.findings import with_findings
 from leftout.auditing.group_result import GroupResult
-from leftout.auditing.readings import OneReading, Readings
+from leftout.auditing.readings import AS_CATEGORIES, OneReading, Readings
 from leftout.auditing.result import Audit
 from leftout.data.conditions import Condition
 from leftout.data.encoding import MissingIndicator
@@ -24,22 +24,23 @@ from leftout.data.profiling.column_types import ColumnFacts
 from leftout.data.profiling.relations import Relation
 from leftout.data.profiling.sentinels import Suspect
 from leftout.data.sources import File
+from leftout.downstream.metrics import Difference
 from leftout.downstream.outcomes import FAIR_PCA, MINIMAX_PCA, VARIANTS
 from leftout.downstream.prediction import ComparedPrediction as Predicted
-from leftout.downstream.result import Cost, Difference, Figure, Harm
+from leftout.downstream.result import Cost, Figure, Harm
 from leftout.evidence.cross_fit import HeldOut
 from leftout.evidence.decomposition import LossParts
 from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.null_test import NullDistribution
-from leftout.evidence.stability import DistinctGroup, Membership, Stability
+from leftout.evidence.stability import Membership, Stability
 from leftout.evidence.verdict import Trust
+from leftout.explain import explanation as explanation_module
 from leftout.explain.alignment import Alignment, Typical
 from leftout.explain.attribution import WhatIf
 from leftout.explain.explanation import Explanation
-from leftout.explain.rules import Frequency
+from leftout.explain.rules import find_rules
 from leftout.explain.sentence import Sentence
 from leftout.fair.assessment import Afterwards, ProjectionLosses
-from leftout.fair.minimax import ROUND_HISTORY, MinimaxPCA
 from leftout.fair.mitigation import Dimension, Mitigation
 from leftout.groups.known import KnownGroup, KnownGroups
 from leftout.groups.left_out import LossDecomposition
@@ -89,12 +90,10 @@ def partition(rest=REST, group=GROUP, losses=(0.043, 0.627), bound=0.712, **chan
     return found
 
 
-def chance(kind="copula", tables=39, mean=0.25, p_value=0.025, **changed):
+def chance(tables=39, mean=0.25, p_value=0.025, **changed):
     settled = {
-        "kind": kind,
         "disparities": mean + (np.linspace(-0.1, 0.1, tables) if tables > 1 else np.zeros(1)),
         "p_value": p_value,
-        "miss": 0.014,
         "residual": 1.016,
         "ranks_miss": 0.021,
     }
@@ -102,7 +101,7 @@ def chance(kind="copula", tables=39, mean=0.25, p_value=0.025, **changed):
 
 
 def both_kinds():
-    return {"copula": chance(), "gaussian": chance("gaussian", 29, 0.24, 0.034)}
+    return {"copula": chance(), "gaussian": chance(29, 0.24, 0.034)}
 
 
 def held_out(gap=0.463, overlaps=((0.33, 0.57), (0.37, 0.59), (0.41, 0.61))):
@@ -118,25 +117,25 @@ def held_out(gap=0.463, overlaps=((0.33, 0.57), (0.37, 0.59), (0.41, 0.61))):
 def parts(losses=(0.207, 0.143, 0.234), p_gaussian=0.031, p_values=0.025):
     """Each part, and how the columns age, income and colour share it."""
     shares = np.array([[0.5, 0.3, 0.2], [0.1, 0.7, 0.2], [0.15, 0.25, 0.6]])
-    return LossParts(
-        losses=np.array(losses),
-        by_feature=shares * np.array(losses)[:, None],
-        names=["age", "income", "colour"],
-        p_gaussian=p_gaussian,
-        p_values=p_values,
+    return LossParts.of(
+        np.cumsum(losses),
+        np.cumsum(shares * np.array(losses)[:, None], axis=0),
+        ["age", "income", "colour"],
+        p_gaussian,
+        p_values,
     )
 
 
-def membership(sure=743, doubtful=119, rest=REST, group=GROUP):
-    """Of the group's rows, some are sure to belong, some are hardly in it, some in between."""
+def membership(sure=743, rest=REST, group=GROUP):
+    """Of the group's rows, some are sure to belong."""
     shares = np.full(group, 0.6875)
-    shares[:sure], shares[group - doubtful :] = 0.9375, 0.25
+    shares[:sure] = 0.9375
     inside = np.repeat([False, True], [rest, group])
     return Membership(shares=np.append(np.full(rest, 0.0625), shares), group=inside, parts=16)
 
 
-def stability(runs=6, agree=0.76, disparities=(0.59, 0.57, 0.31)):
-    """Runs that agree with each other but for the last, and the distinct groups they found."""
+def stability(runs=6, agree=0.76, nearly_equal=2):
+    """Runs that agree with each other but for the last, and how many distinct groups they found."""
     jaccard = np.full((runs, runs), agree)
     jaccard[-1] = jaccard[:, -1] = agree - 0.15
     jaccard[0, 1] = jaccard[1, 0] = agree + 0.15
@@ -144,18 +143,8 @@ def stability(runs=6, agree=0.76, disparities=(0.59, 0.57, 0.31)):
     labels = np.zeros((runs, 8), dtype=np.int8)
     for row, often in enumerate((runs, runs, runs, runs - 1, 2, 1)):
         labels[:often, row] = 1
-    which = np.array_split(np.arange(runs)[::-1], len(disparities))
-    groups = [
-        DistinctGroup(
-            labels=labels[each[0]].astype(np.intp),
-            disparity=value,
-            size=int(labels[each[0]].sum()),
-            runs=each,
-        )  # fmt: skip
-        for each, value in zip(which, disparities, strict=True)
-    ]
     found = Stability(labels=labels, disparities=np.linspace(0.52, 0.59, runs))
-    vars(found).update(jaccard_matrix=jaccard, distinct_groups=groups)  # rather than theirs
+    vars(found).update(jaccard_matrix=jaccard, nearly_equal=nearly_equal)  # rather than theirs
     return found
 
 
@@ -163,7 +152,6 @@ def trust(**changed):
     settled = {
         "partition": partition(4_383, 617, (0.053, 0.647), 0.743),
         "group_size": 617,
-        "chosen": "evidence",
         "searched": 0.592,
         "rows": 5_000,
         "chance": both_kinds(),
@@ -185,11 +173,7 @@ def sentence(**changed):
     older = Condition("age", "range", "age >= 40", low=40.0)
     town = Condition("town", "=", "town = Beeley", value="Beeley")
     sizes = {"size": GROUP, "n_rows": REST + GROUP}
-    short = Sentence(conditions=(town,), joined=(), covered=1_900, count=1_020, **sizes)
-    whole = Sentence(
-        conditions=(town, older), joined=("and",), covered=1_480, count=1_110, shorter=(short,),
-        **sizes,
-    )  # fmt: skip
+    whole = Sentence(alternatives=((town, older),), covered=1_480, count=1_110, **sizes)
     return replace(whole, **changed)
 
 
@@ -285,12 +269,13 @@ FEATURES = ["age", "income", "income and town are missing", "town = Beeley", "to
 FEATURES += [f"col {i}" for i in range(12)]
 
 
-def by_feature():
-    """Losses of rest and group by feature: their differences sum to 0.584."""
+def by_feature(times=1.0):
+    """The split of losses over features: their differences sum to 0.584, times a number."""
     small = np.arange(1, 13) / 1000
     rest = np.array([0.013, 0.003, 0.023, 0.033, 0.043, *(small / 5)])
     group = np.array([0.217, 0.107, 0.067, 0.217, 0.013, *(small / 5 + small)])
-    return np.stack([rest, group])
+    sources = [name.split(" = ")[0].split(" and ")[0] for name in FEATURES]
+    return explanation_module.by_feature(times * np.stack([rest, group]), FEATURES, sources)
 
 
 def rules(add=False):
@@ -301,32 +286,16 @@ def rules(add=False):
     town = ["Beeley"] * 15 + ["Corby"] * 25
     heat = ["gas"] * 8 + ["oil"] * 7 + ["gas"] * 9 + ["oil"] * 16
     left_out = [1] * 7 + [0] + [1] * 2 + [0] * 5 + [1] + [0] * 8 + [1] * 2 + [0] * 14
-    found = explain.find_rules(pd.DataFrame({"town": town, "heat": heat}), left_out)
-    return found.that_add(left_out) if add else found
+    found = find_rules(pd.DataFrame({"town": town, "heat": heat}), left_out)
+    return list(found.that_add(left_out) if add else found)
 
 
 def explanation(**changed):
-    losses = by_feature()
     settled = {
         "sentence": sentence(),
-        "features": FEATURES,
-        "sources": [name.split(" = ")[0].split(" and ")[0] for name in FEATURES],
-        "disparity_by_feature": losses[1] - losses[0],
-        "losses_by_feature": losses,
+        "disparity_by_feature": by_feature(),
         "rules": rules(),
         "leading_rules": rules(add=True),
-        "rule_frequency": Frequency(
-            variables=[
-                {"variable": "town", "left_out_runs": 5, "rest_runs": 3},
-                {"variable": "age", "left_out_runs": 4, "rest_runs": 2},
-            ],
-            pairs=[
-                {"group": "left-out group", "pair": ["age", "town"], "runs": 4, "lift": [2.1, 3.8]},
-                {"group": "rest", "pair": ["age", "heat"], "runs": 2, "lift": [1.2, 1.4]},
-            ],
-            runs=6,
-            top=10,
-        ),
         "alignment": alignment(),
         "outcome": [outcome()],
         "no_outcome": no_outcome(),
@@ -364,37 +333,24 @@ def dimension(d=3, before=(0.043, 0.627), after=(0.263, 0.257), kept=(0.75, 0.71
     return Dimension(**settled | changed)
 
 
-def fair(**changed):
-    found = FairPCA(3)
+def mitigation(here=None, **changed):
+    fair = FairPCA(3)
+    fair.variance_ = 1.4
     settled = {
-        "groups_": np.array(["rest", "the left-out group"]),
-        "sizes_": np.array([REST, GROUP]),
-        "losses_": np.array([0.263, 0.257]),
-        "baseline_losses_": np.array([0.043, 0.627]),
-        "retained_": np.array([0.793, 0.587]),
-        "baseline_retained_": np.array([0.833, 0.277]),
-        "group_weights_": np.array([0.63, 0.37]),
-        "max_loss_": 0.263,
-        "dual_bound_": 0.262,
-        "gap_": 3e-10,
-        "variance_": 1.4,
-    }
-    for name, value in (settled | changed).items():
-        setattr(found, name, value)
-    return found
-
-
-def mitigation(**changed):
-    settled = {
-        "fair": fair(),
-        "here": dimension(),
+        "groups": ["rest", "the left-out group"],
+        "sizes": [REST, GROUP],
+        "dual_bound": 0.262,
+        "group_weights": np.array([0.63, 0.37]),
+        "retained_before": np.array([0.833, 0.277]),
+        "retained_after": np.array([0.793, 0.587]),
         "by_dimension": [
             dimension(1, (0.943, 0.157), (0.473, 0.467), (0.41, 0.395), gap=2e-14),
             dimension(),
             dimension(5, (0.013, 0.097), (0.033, 0.037), (0.96, 0.9517), gap=4e-11),
         ],
+        "fair": fair,
     }
-    return Mitigation(**settled | changed)
+    return Mitigation(**vars(here or dimension()) | settled | changed)
 
 
 def under(called, group, worst, shared, error, held_out, who=None):
@@ -416,42 +372,24 @@ def afterwards(worst=(0.638, 0.717, 0.427), gain=(0.224, 0.147, 0.301), **change
             under("MinimaxPCA", 0.339, worst[2], 0.182, 1.086, gain and held[2]),
         ],
         "size": 633, "rows": 5_000, "of_rows": REST + GROUP, "bound": 0.389,
-        "gain": gain and Interval(*gain), "splits": 5 if gain else 0, "n_components": 3,
+        "gain": gain and Interval(*gain), "splits": 5 if gain else 0,
     }  # fmt: skip
     return Afterwards(**settled | changed)
-
-
-def trade_off():
-    """Fits of three trade-offs."""
-    fits = [MinimaxPCA(3, trade_off=t) for t in (0.0, 0.5, 1.0)]
-    for fair, worst, price in zip(fits, (0.64, 0.51, 0.43), (0.0, 0.011, 0.029), strict=True):
-        fair.worst_loss_, fair.price_ = worst, price
-    return fits
-
-
-def minimax():
-    """Two rounds with fractions of dimensions, then two of a projection."""
-    fair = MinimaxPCA(3)
-    rounds = [(0, 0.61, 0.21, 9), (0, 0.47, 0.33, 17), (3, 0.52, 0.34, 23), (3, 0.44, 0.34, 31)]
-    fair.history_ = np.array(rounds, dtype=ROUND_HISTORY)
-    return fair
 
 
 def three_groups():
     """Fair PCA for three groups, whose answer needs one dimension more."""
     names = ["sex = f / town = Ayton", "sex = f / town = Dale", "sex = m / town = Ayton"]
     losses = {"before": (0.137, 0.518, 0.224), "after": (0.391, 0.386, 0.392)}
-    made = fair(
-        groups_=np.array(names), sizes_=np.array([1_311, 22, 4_122]),
-        baseline_losses_=np.array(losses["before"]), losses_=np.array(losses["after"]),
-        baseline_retained_=np.array([0.811, 0.522, 0.733]),
-        retained_=np.array([0.744, 0.655, 0.766]), group_weights_=np.array([0.21, 0.64, 0.15]),
-        max_loss_=0.392, gap_=0.0042,
-    )  # fmt: skip
-    more = {"rank": 4, "rank_d_losses": np.array([0.401, 0.407, 0.399])}
+    more = {"rank": 4, "rank_d_losses": np.array([0.401, 0.407, 0.399]), "gap": 0.0042}
     here = dimension(3, **losses, kept=(0.75, 0.7135), **more)
     other = dimension(2, (0.21, 0.61, 0.31), (0.48, 0.45, 0.47), (0.63, 0.6066))
-    return Mitigation(made, here, [other, here])
+    return mitigation(
+        here, groups=names, sizes=[1_311, 22, 4_122], by_dimension=[other, here],
+        group_weights=np.array([0.21, 0.64, 0.15]),
+        retained_before=np.array([0.811, 0.522, 0.733]),
+        retained_after=np.array([0.744, 0.655, 0.766]),
+    )  # fmt: skip
 
 
 def columns():
@@ -568,13 +506,16 @@ def repeats(copied=True):
     )
 
 
-def readings():
-    """1,267 rows in the group, of which 513 are left out in all of four readings."""
+def readings(codes=0.37):
+    """1,267 rows in the group, of which 513 are left out in four of five readings."""
     counts = np.zeros(REST + GROUP, dtype=int)
     counts[:GROUP], counts[:513], counts[GROUP : GROUP + 31] = 2, 4, 4
-    choices = [("columns scaled to unit variance", 4, 0.07), ("one component more", 4, 0.43)]
-    lines = [OneReading(*each[:2], 7, each[2]) for each in choices]
-    lines.append(OneReading("one component fewer", 2, 7, 0.61))
+    lines = [
+        OneReading("columns scaled to unit variance", 4, 7, 0.07),
+        OneReading(AS_CATEGORIES, 3, 24, codes),
+        OneReading("one component more", 4, 7, 0.43),
+        OneReading("one component fewer", 2, 7, 0.61),
+    ]
     group = np.arange(REST + GROUP) < GROUP
     return Readings(lines=lines, counts=counts, group=group, of_rows=REST + GROUP)
 
@@ -815,7 +756,7 @@ def compared(gap=None, kind="two classes"):
             }
             for side, error in sides.items()
         },
-        gaps={"left-out group": {"error": _scaled(gap or Interval(0.104, 0.071, 0.137), unit)}},
+        gap=_scaled(gap or Interval(0.104, 0.071, 0.137), unit),
         prediction="score",
     )  # fmt: skip
 
@@ -833,7 +774,6 @@ def audit(**changed):
         "harm": harm(),
         "prediction": compared(),
         "intake": intake(),
-        "other_reading": OneReading("codes as categories", 3, 24, 0.37),
         "readings": readings(),
         "afterwards": afterwards(),
         "repeats": repeats(),
@@ -859,7 +799,7 @@ def audit(**changed):
         label=1, alone=True, partition=settled["partition"], harm=settled["harm"],
         **{name: settled.pop(name) for name in of_group if name in settled},
     )  # fmt: skip
-    chosen = "tenth" if weighed is None else weighed.chosen
+    chosen = "tenth" if weighed is None else "evidence"
     return with_findings(Audit(left_out_groups=[group], chosen=chosen, **settled), skipped)
 
 
@@ -875,13 +815,12 @@ def bare():
         prediction=None,
         explanation=explanation(
             sentence=None, alignment=[], outcome=[mean_outcome()], rows=None,
-            rules=rules().take(np.arange(0)), leading_rules=rules().take(np.arange(0)), notes=[],
+            rules=[], leading_rules=[], notes=[],
             no_outcome=no_outcome(
                 (0.0087, 0.0034, 0.0168), target="income", difference=0.09,
                 left_out=Interval(0.0134, 0.0084, 0.0214), rest=Interval(0.0047, 0.0035, 0.0063),
             ),
             what_if=[once],
-            rule_frequency=Frequency(variables=[], pairs=[], runs=1, top=10),
         ),
         intake=intake(
             source=None, file=None, rows=np.arange(REST + GROUP), n_rows=REST + GROUP, dropped={},
@@ -889,7 +828,6 @@ def bare():
             encoder=encoder(encoding="free", columns_=columns()[:1], missing_indicators_=[],
                             indicator_places_=[]),
         ),
-        other_reading=None,
         readings=None,
         afterwards=None,
         repeats=repeats(False),

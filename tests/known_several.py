@@ -98,22 +98,19 @@ def mitigation():
     here = known.dimension(
         before=(0.043, 0.627, 0.409), after=(0.253, 0.257, 0.249), kept=(0.75, 0.713)
     )
-    names = np.array(["rest", "the left-out group 1", "the left-out group 2"])
-    fair = known.fair(
-        groups_=names, sizes_=SIZES, group_weights_=np.array([0.3, 0.4, 0.3]),
-        baseline_retained_=np.array([0.833, 0.277, 0.499]),
-        retained_=np.array([0.703, 0.607, 0.709]),
+    return known.mitigation(
+        here, groups=["rest", "the left-out group 1", "the left-out group 2"],
+        sizes=SIZES.tolist(), group_weights=np.array([0.3, 0.4, 0.3]), by_dimension=[here],
+        retained_before=np.array([0.833, 0.277, 0.499]),
+        retained_after=np.array([0.703, 0.607, 0.709]),
     )  # fmt: skip
-    return known.mitigation(fair=fair, here=here, by_dimension=[here])
 
 
 def explanations():
     first = known.explanation()
     heat = Condition("heat", "=", "heat = oil", value="oil")
     sizes = {"size": 809, "n_rows": int(SIZES.sum())}
-    told = known.sentence(
-        conditions=(heat,), joined=(), covered=729, count=649, shorter=(), **sizes
-    )
+    told = known.sentence(alternatives=((heat,),), covered=729, count=649, **sizes)
     second = known.explanation(
         sentence=told,
         outcome=[
@@ -122,8 +119,7 @@ def explanations():
             )
         ],
         alignment=known.alignment()[1:3],
-        losses_by_feature=known.by_feature() * 0.9,
-        disparity_by_feature=(known.by_feature()[1] - known.by_feature()[0]) * 0.9,
+        disparity_by_feature=known.by_feature(0.9),
     )
     return first, second
 
@@ -137,11 +133,11 @@ def membership(label, sure):
 
 def trusts(found):
     first = known.trust(
-        partition=one_vs_rest(found, 1), group_size=617, chosen="given", p_winsorized=None,
+        partition=one_vs_rest(found, 1), group_size=617, p_winsorized=None,
         membership=membership(1, 747), parts=known.parts((0.207, 0.143, 0.234)),
     )  # fmt: skip
     second = known.trust(
-        partition=one_vs_rest(found, 2), group_size=617, chosen="given",
+        partition=one_vs_rest(found, 2), group_size=617,
         p_value=0.219, p_gaussian=0.039,
         p_winsorized=None, held_out=known.held_out(0.289), membership=membership(2, 419),
         parts=known.parts((0.109, 0.219, 0.038), 0.039, 0.219), notes=[],
@@ -185,7 +181,7 @@ def audit(swapped=False):
     ]  # fmt: skip
     whole = replace(
         known.audit(harm=paid, afterwards=known.afterwards(n_groups=2)),
-        partition=found, left_out_groups=groups, mitigation=mitigation(), other_reading=None,
+        partition=found, left_out_groups=groups, mitigation=mitigation(),
         scores=np.column_stack([np.linspace(-1.0, 1.0, SIZES.sum()), np.zeros(SIZES.sum())]),
         counted=counted(), chosen="given",
     )  # fmt: skip

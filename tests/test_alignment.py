@@ -12,15 +12,16 @@ from scipy import stats
 import naive
 from leftout import MaxDisparityPartition, datasets, explain
 from leftout.data.columns import column_of
-from leftout.explain.alignment import holm
-from leftout.groups.outcome import without_outcome
+from leftout.data.roles import levels_of
+from leftout.explain.alignment import align, holm, typical_values
+from leftout.groups.outcome import compare_outcome, without_outcome
 from test_binning import raw_tables
 
 
 @given(raw_tables(least=10), st.integers(0, 2**32 - 1))
 def test_numbers_are_those_of_scipy(table, seed):
     group = np.random.default_rng(seed).permutation(np.arange(len(table)) % 3 == 0)
-    lines = explain.align(table, group)
+    lines = align(table, group)
     for line in lines:
         cells = table[line.column]
         assert 0.0 <= line.strength <= 1.0 and 0.0 <= line.p_value <= line.corrected <= 1.0
@@ -44,7 +45,7 @@ def test_numbers_are_those_of_scipy(table, seed):
     want = naive.holm([line.p_value for line in lines])
     assert [line.corrected for line in lines] == pytest.approx(want)
     first = table.columns[0]
-    for line in explain.align(table, group, sensitive=[first]):
+    for line in align(table, group, sensitive=[first]):
         if line.column == first and not table[first].isna().any():
             assert line.corrected == line.p_value  # a test among tests alone
 
@@ -70,14 +71,14 @@ def test_strength_is_one_scale_for_all_kinds():
     rng = np.random.default_rng(0)
     yes = rng.random(500) < 0.3
     group = rng.random(500) < 0.2 + 0.5 * yes
-    as_text = explain.align(pd.DataFrame({"v": np.where(yes, "y", "n")}), group)[0]
+    as_text = align(pd.DataFrame({"v": np.where(yes, "y", "n")}), group)[0]
     assert as_text.cramers_v == pytest.approx(abs(np.corrcoef(yes, group)[0, 1]))
     assert as_text.strength == pytest.approx(as_text.cramers_v, abs=0.01)
     assert (as_text.contrast, as_text.left_out_share) == ("y", pytest.approx(yes[group].mean()))
     assert str(as_text).startswith("v = y: ")
     # a third value makes it a number; it is rare
     values = np.where(np.arange(500) == 7, 2.0, yes)
-    as_number = explain.align(pd.DataFrame({"v": values}), group)[0]
+    as_number = align(pd.DataFrame({"v": values}), group)[0]
     assert as_number.kind == "number" and as_number.difference > 0.1
     by = naive.standardised(values[group], values[~group])
     assert str(as_number) == f"v higher on average, by {by:.2f} standard deviations"
@@ -89,7 +90,7 @@ def test_strength_sees_a_wider_spread():
     rng = np.random.default_rng(0)
     group = np.arange(600) < 200
     values = rng.standard_normal(600) * np.where(group, 5.0, 1.0)
-    line = explain.align(values[:, None], group)[0]
+    line = align(values[:, None], group)[0]
     assert abs(line.difference) < 0.3 and line.strength > 0.4
 
 
@@ -97,7 +98,7 @@ def test_a_column_of_identifiers_does_not_look_like_every_group():
     table = pd.DataFrame({"id": np.arange(400).astype(str), "k": np.arange(400) % 4 == 0})
     group = np.arange(400) % 4 == 0
     group[:8] = ~group[:8]
-    lines = explain.align(table, group)
+    lines = align(table, group)
     assert [line.column for line in lines] == ["k", "id"]
     assert lines[1].cramers_v == pytest.approx(1.0) and lines[1].strength < 0.05
     assert lines[1].p_value == 1.0
@@ -108,7 +109,7 @@ def test_many_categories_are_not_alike_by_chance():
     strengths, plain = [], []
     for _ in range(50):
         group, column = rng.permutation(np.arange(300) < 60), rng.integers(0, 30, 300)
-        line = explain.align(column.astype(str)[:, None], group)[0]
+        line = align(column.astype(str)[:, None], group)[0]
         strengths.append(line.strength)
         plain.append(line.cramers_v)
         k, m = len(np.unique(column)), 300
@@ -131,7 +132,7 @@ def test_columns_kept_out_of_the_search_are_marked_and_their_p_values_hold():
             }
         )
         group = rng.permutation(np.arange(200) < 40)
-        for line in explain.align(table, group, sensitive=["t"]):
+        for line in align(table, group, sensitive=["t"]):
             below[line.column] += line.p_value <= 0.05
             assert line.searched == (line.column != "t")
     assert all(2 <= times <= 27 for times in below.values())
@@ -142,7 +143,7 @@ def test_small_groups_have_exact_tests():
     for k in (3, 9, 12):
         group = np.arange(100) < k
         counts = np.array([[k, 0], [50 - k, 50]])
-        p = explain.align(sex, group)[0].p_value
+        p = align(sex, group)[0].p_value
         assert p == pytest.approx(stats.fisher_exact(counts)[1], rel=0.2 if k == 12 else 1e-9)
 
 
@@ -158,7 +159,7 @@ def test_tiny_groups_raise_no_more_false_alarms_than_they_should(k):
                 "c": rng.choice(list("abcdefgh"), 60),
             }
         )
-        lines = {line.column: line for line in explain.align(table, np.arange(60) < k)}
+        lines = {line.column: line for line in align(table, np.arange(60) < k)}
         below += [lines[name].p_value <= 0.05 for name in "ntc"]
     assert (below <= 20).all()
 
@@ -167,19 +168,19 @@ def test_infinite_values_have_a_strength_of_the_others():
     rng = np.random.default_rng(0)
     group = np.arange(300) % 4 == 0
     values = rng.standard_normal(300) + 2.0 * group
-    clean = explain.align(values[:200, None], group[:200])[0]
+    clean = align(values[:200, None], group[:200])[0]
     for high, low in ((0, 100), (60, 40), (100, 0)):
         infinite = np.r_[values[:200], np.full(high, np.inf), np.full(low, -np.inf)]
-        line = explain.align(infinite[:, None], group)[0]
+        line = align(infinite[:, None], group)[0]
         assert (line.ks, line.difference) == (clean.ks, clean.difference)
         assert 0.2 < line.strength <= 1.0
     mostly = np.r_[np.full(290, np.inf), np.arange(10.0)]
-    assert 0.0 <= explain.align(mostly[:, None], group)[0].strength <= 1.0
+    assert 0.0 <= align(mostly[:, None], group)[0].strength <= 1.0
 
 
 def test_constant_columns_have_no_line_and_a_perfect_one_has_strength_1():
     table = pd.DataFrame({"c": [1] * 20, "g": [3.0] * 10 + [4.0] * 10, "m": [None] * 20})
-    lines = explain.align(table, np.arange(20) >= 10)
+    lines = align(table, np.arange(20) >= 10)
     assert [line.column for line in lines] == ["g"] and lines[0].strength == pytest.approx(1.0)
 
 
@@ -188,7 +189,7 @@ def test_rates_and_their_intervals():
     group = np.arange(300) < 100
     approved = np.where(group, rng.random(300) < 0.6, rng.random(300) < 0.9).astype(float)
     approved[:3] = np.nan
-    (found,) = explain.compare_outcome(approved, group, name="approved")
+    (found,) = compare_outcome(approved, group, name="approved")
     known = ~np.isnan(approved)
     a, b = approved[group & known], approved[~group]
     assert found.kind == "rate" and found.positive == "1" and found.missing == 3
@@ -211,7 +212,7 @@ def test_the_interval_of_a_gap_covers_the_truth():
     covered = 0
     for _ in range(400):
         y = np.append(rng.random(40) < 0.6, rng.random(160) < 0.9)
-        (found,) = explain.compare_outcome(y, np.arange(200) < 40, positive=True)
+        (found,) = compare_outcome(y, np.arange(200) < 40, positive=True)
         covered += found.gap.low <= -0.3 <= found.gap.high
     assert covered >= 370
 
@@ -219,7 +220,7 @@ def test_the_interval_of_a_gap_covers_the_truth():
 def test_means_categories_and_positive_values():
     group = np.array([1] * 5 + [0] * 5)
     income = np.array([1.0, 2, 3, 4, 5, 11, 12, 13, 14, 16])
-    (found,) = explain.compare_outcome(income, group, name="income")
+    (found,) = compare_outcome(income, group, name="income")
     welch = stats.ttest_ind(income[:5], income[5:], equal_var=False).confidence_interval()
     assert found.kind == "mean" and found.gap[1:] == pytest.approx((welch.low, welch.high))
     for each, side in ((found.left_out, income[group == 1]), (found.rest, income[group == 0])):
@@ -227,23 +228,23 @@ def test_means_categories_and_positive_values():
         assert each == pytest.approx((side.mean(), student.low, student.high))
     assert str(found).startswith("income: 3 on average in the group, 13.2 in the rest: -10.2")
     status = ["Graduate", "Dropout", "Enrolled", "Dropout", "Dropout"] + ["Graduate"] * 5
-    each = explain.compare_outcome(status, group)
+    each = compare_outcome(status, group)
     assert [o.positive for o in each] == ["Dropout", "Enrolled", "Graduate"]
     assert each[0].left_out.value == pytest.approx(0.6) and each[0].rest.value == 0.0
-    (one,) = explain.compare_outcome(pd.Series(status), group, positive="Graduate")
+    (one,) = compare_outcome(pd.Series(status), group, positive="Graduate")
     assert one.rest.value == 1.0
-    (equal,) = explain.compare_outcome(income, group, positive=5)
+    (equal,) = compare_outcome(income, group, positive=5)
     assert equal.kind == "rate" and equal.left_out.value == pytest.approx(0.2)
     for positive in (1, 1.0, np.float64(1.0), True, "1"):
-        (found,) = explain.compare_outcome([0, 1] * 5, group, positive=positive)
+        (found,) = compare_outcome([0, 1] * 5, group, positive=positive)
         assert found.positive == "1"
-    (found,) = explain.compare_outcome([False, True] * 5, group, positive=1)
+    (found,) = compare_outcome([False, True] * 5, group, positive=1)
     assert found.positive == "True"
-    (flat,) = explain.compare_outcome([1.0] * 5 + [2.0, 2.0, 2.0, 2.0, 3.0], group)
+    (flat,) = compare_outcome([1.0] * 5 + [2.0, 2.0, 2.0, 2.0, 3.0], group)
     assert flat.gap.value == pytest.approx(-1.2) and flat.gap.low < -1.2
-    (alone,) = explain.compare_outcome([1.0, 2, 3], [1, 0, 0])
+    (alone,) = compare_outcome([1.0, 2, 3], [1, 0, 0])
     assert "too few rows for an interval" in str(alone)
-    (infinite,) = explain.compare_outcome([1.0, np.inf, 3, 4], [1, 0, 0, 1])
+    (infinite,) = compare_outcome([1.0, np.inf, 3, 4], [1, 0, 0, 1])
     assert infinite.missing == 1 and infinite.rest.value == 3.0
     for target, options, words in (
         (["a"] * 10, {}, "takes 1 value"),
@@ -252,7 +253,7 @@ def test_means_categories_and_positive_values():
         (status[:4], {}, "one label per row"),
     ):
         with pytest.raises(ValueError, match=words):
-            explain.compare_outcome(target, group, **options)
+            compare_outcome(target, group, **options)
 
 
 def test_missing_cells_make_a_difference_under_their_own_name():
@@ -262,9 +263,7 @@ def test_missing_cells_make_a_difference_under_their_own_name():
     town[:34], town[100:120] = None, None
     pay = np.where(np.isin(np.arange(500), [*range(34), *range(100, 120)]), np.nan, 1.0)
     pay[40:60], pay[200:300] = 3.0, 2.0
-    lines = {
-        (a.column, a.kind): a for a in explain.align(pd.DataFrame({"t": town, "p": pay}), group)
-    }
+    lines = {(a.column, a.kind): a for a in align(pd.DataFrame({"t": town, "p": pay}), group)}
     known, gaps = lines["t", "category"], lines["t", "missing"]
     assert (known.left_out_share, known.rest_share) == (0.5, 0.5) and not known.matters
     assert (gaps.left_out_share, gaps.rest_share) == (0.34, 0.05) and gaps.matters
@@ -279,12 +278,12 @@ def test_the_value_named_is_the_one_that_differs():
     counts = np.array([[8] * 12 + [4], [70] * 12 + [160]])
     codes = [str(c) for side in counts for c, n in enumerate(side) for _ in range(n)]
     group = np.repeat([True, False], counts.sum(axis=1))
-    line = explain.align(pd.DataFrame({"v": codes}), group)[0]
+    line = align(pd.DataFrame({"v": codes}), group)[0]
     assert (line.contrast, line.left_out_share, line.rest_share) == ("12", 0.04, 0.16)
     counts = np.array([[510, 12, 478], [5_000, 5, 4_995]])
     codes = [str(c) for side in counts for c, n in enumerate(side) for _ in range(n)]
     group = np.repeat([True, False], counts.sum(axis=1))
-    line = explain.align(pd.DataFrame({"v": codes}), group)[0]
+    line = align(pd.DataFrame({"v": codes}), group)[0]
     assert (line.contrast, line.left_out_share, line.rest_share) == ("1", 0.012, 0.0005)
 
 
@@ -299,31 +298,32 @@ def test_rows_without_an_outcome_are_compared_too(kind):
         "mean": np.where(gone, rng.choice([np.nan, np.inf], 700), rng.standard_normal(700)),
     }[kind]
     column = column_of(values, "y")
-    found = without_outcome(column, group)
+    levels = levels_of(column)
+    found = without_outcome(column, group, levels)
     hits = [gone[side].sum() for side in (group, ~group)]
     a, b = naive.wilson(hits[0], 120), naive.wilson(hits[1], 580)
     assert hits[0] / 120 != hits[1] / 580
     assert found.left_out == pytest.approx(a) and found.rest == pytest.approx(b)
     assert found.gap == pytest.approx(naive.newcombe(a, b))
     assert found.difference == pytest.approx(naive.standardised(gone[group], gone[~group]))
-    first = explain.compare_outcome(values, group)[0]
+    first = compare_outcome(values, group)[0]
     assert found.missing == first.missing == gone.sum() and found.notable
     assert str(found).startswith(f"y is missing: {100 * a[0]:.1f}% of the group, ")
-    assert without_outcome(column_of(values[~gone], "y"), group[~gone]) is None
+    assert without_outcome(column_of(values[~gone], "y"), group[~gone], levels) is None
 
 
 def test_differences_of_outcomes_are_standardised():
     rng = np.random.default_rng(4)
     group = np.arange(300) < 90
     pay = rng.standard_normal(300) + 0.3 * group
-    (found,) = explain.compare_outcome(pay, group)
+    (found,) = compare_outcome(pay, group)
     assert found.difference == pytest.approx(naive.standardised(pay[group], pay[~group]))
-    (found,) = explain.compare_outcome(pay > 0, group)
+    (found,) = compare_outcome(pay > 0, group)
     assert found.difference == pytest.approx(naive.standardised(pay[group] > 0, pay[~group] > 0))
     many = np.arange(200_000) % 10 == 0
     for share, sign in ((0.02, 0), (0.04, -1)):  # both are clear
         rates = np.arange(200_000) // 10 % 100 < np.where(many, 50 - 100 * share, 50)
-        (found,) = explain.compare_outcome(rates, many)
+        (found,) = compare_outcome(rates, many)
         assert found.gap.value == pytest.approx(-share)
         assert found.gap.clear == -1 and found.differs == sign
 
@@ -337,13 +337,13 @@ def test_typical_values():
             "empty": [np.nan] * 6,
         }
     )
-    age, town, day, empty = explain.typical_values(table, [0, 0, 0, 1, 1, 1])
+    age, town, day, empty = typical_values(table, [0, 0, 0, 1, 1, 1])
     assert (age.kind, age.left_out, age.rest) == ("median", "60", "30")
     assert (town.kind, town.left_out, town.rest) == ("most frequent", "b", "a")
     assert (town.left_out_share, town.rest_share) == pytest.approx((2 / 3, 2 / 3))
     assert day.rest == "2020-01-02" and empty.left_out == "(missing)"
     days = pd.DataFrame({"d": np.arange(20240101, 20240107), "i": [np.inf, -np.inf, 1, 2, 3, 4]})
-    day, odd = explain.typical_values(days, [0, 0, 1, 1, 1, 0])
+    day, odd = typical_values(days, [0, 0, 1, 1, 1, 0])
     assert (day.left_out, day.rest) == ("20240104", "20240102") and odd.left_out == "2"
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import leftout
-from leftout import MaxDisparityPartition, datasets, trust
+from leftout import MaxDisparityPartition, datasets, how_many, trust
 from leftout.evidence.assess import assess
-from leftout.explain import disparity_by_feature
+from leftout.explain import feature_losses
 from leftout.files import write_whole
 from leftout.groups.sizes import worst_tenth
 from leftout.solvers import Alternating
@@ -43,7 +43,7 @@ def noise():
 
 def test_a_planted_group_is_a_distinct_group(real, planted):
     assert isinstance(real, leftout.Trust) and real.verdict == "A" and real.beyond_chance is True
-    assert real.chosen == "tenth" and real.group_size == 30 == real.partition.sizes_[1]
+    assert real.group_size == 30 == real.partition.sizes_[1]
     main = real.chance["copula"]
     assert real.p_value == main.p_value == 0.05 and real.p_gaussian is None
     # where tables with the same values decide, nine others are enough for their part
@@ -59,12 +59,13 @@ def test_parts_of_the_loss(real, planted):
     parts, chance = real.parts, real.chance
     gaussian, copula = chance["gaussian"].mean, chance["copula"].mean
     want = [gaussian, copula - gaussian, real.searched - copula]
-    assert parts.losses.tolist() == pytest.approx(want)
+    assert [part.loss for part in parts.each().values()] == pytest.approx(want)
     assert parts.own.loss > parts.covariance.loss > parts.values.loss
-    split = disparity_by_feature(planted[0], real.partition.labels_, 2)
-    np.testing.assert_allclose(parts.by_feature.sum(axis=0), split, rtol=1e-9)
-    assert parts.names == [f"x{j}" for j in range(8)]
-    assert (parts.p_gaussian, parts.p_values) == (None, 0.05) and real.by_chance == copula
+    split = np.subtract(*feature_losses(planted[0], real.partition.labels_, 2)[::-1])
+    own = real.searched / split.sum() * split - chance["copula"].by_feature
+    first, second = np.argsort(-own)[:2]
+    assert parts.own.carriers == [f"x{first}", f"x{second}"]
+    assert (parts.covariance.p_value, parts.values.p_value, parts.own.p_value) == (None, 0.05, 0.05)
 
 
 def test_noise_is_nothing_beyond_its_covariance(noise):
@@ -86,12 +87,11 @@ def test_rare_values_explain_a_loss():
 
 
 def test_a_size_that_is_asked_for(planted):
-    estimator = search(group_size=7)
-    found = trust(estimator, planted[0], group_size=70, **QUICK)
-    assert found.group_size == 70 == found.partition.sizes_[1] and found.chosen == "given"
-    assert "70 of 300 rows, the size asked for" in found.summary() and estimator.group_size == 7
-    assert trust(search(group_size=50), planted[0], n_surrogates=0, **ALONE).group_size == 50
-    assert trust(search(), planted[0], group_size=0.2, n_surrogates=0, **ALONE).group_size == 60
+    estimator = search(group_size=70)
+    found = trust(estimator, planted[0], **QUICK)
+    assert found.group_size == 70 == found.partition.sizes_[1]
+    assert "70 of 300 rows" in found.summary() and estimator.group_size == 70
+    assert trust(search(group_size=0.2), planted[0], n_surrogates=0, **ALONE).group_size == 60
 
 
 def test_a_group_that_was_found_already(planted):
@@ -121,32 +121,22 @@ def test_a_default_minimum_is_not_that_of_a_given_size(planted):
 def test_the_smallest_group_may_be_half(planted):
     found = trust(search(min_group_size=150), planted[0], n_surrogates=3, **ALONE)
     assert found.group_size == 150
-    assert "150 of 300 rows, more than a tenth, since a group needs as many." in found.summary()
 
 
 def test_the_size_with_the_most_evidence():
     X, labels = datasets.make_planted(300, 8, 2, 60, random_state=0)
-    found = trust(MaxDisparityPartition(2, random_state=0), X, group_size="evidence", **QUICK)
-    assert found.chosen == "evidence" and 35 <= found.group_size <= 65
-    assert found.p_value == 0.05 and found.over_sizes == 15
-    group = found.partition.labels_ == 1
+    estimator = MaxDisparityPartition(2, random_state=0)
+    (found,) = how_many(estimator, X, n_surrogates=19, most=1, sizes=15).looked
+    assert found.counts and 35 <= found.size <= 65
+    assert found.p_value == 0.05 and found.n_sizes == 15
+    group = estimator.set_params(group_size=found.size).fit(X).labels_ == 1
     assert labels[group].mean() > 0.95
-    assert "(p = 0.05 over 15 sizes)" in found.told_chance
-    assert "in 9 Gaussian surrogates" in found.told_against("gaussian")
-    size = "rows, the smallest size with about as much evidence as any"
-    assert f"{found.group_size} of 300 {size}" in found.summary()
 
 
 def test_without_evidence_there_is_no_evidence_size():
     X = np.random.default_rng(3).standard_normal((200, 6))
-    found = trust(search(), X, group_size="evidence", **ALONE)
-    assert found.chosen == "tenth" and found.group_size == 20 and found.verdict == "D"
-    assert found.p_value == found.chance["copula"].p_value and found.over_sizes is None
-    assert found.notes[0] == (
-        "Size: copula surrogates lose as much at every size, so none has the most evidence; a "
-        "tenth of the rows is taken."
-    )
-    assert found.notes[0] in found.summary()
+    (found,) = how_many(search(), X, n_surrogates=99, most=1, sizes=15).looked
+    assert not found.counts and found.p_value > 0.05
 
 
 def test_as_plain_data(real, tmp_path):
@@ -159,7 +149,7 @@ def test_as_plain_data(real, tmp_path):
     assert data["cross_fitted"] == real.cross_fitted._asdict()
     assert data["membership"]["n_members"] == real.membership.n_members
     assert "shares" not in data["membership"]
-    assert data["chance"]["copula"]["mean"] == real.by_chance == data["by_chance"]
+    assert data["chance"]["copula"]["mean"] == real.chance["copula"].mean
     assert data["chance"]["copula"]["surrogates"] == 19
     assert data["stability"]["runs"] == 3 and len(data["stability"]["jaccard_matrix"]) == 3
     assert data["held_out"]["splits"] == 3 and len(data["held_out"]["gaps"]) == 3
@@ -170,8 +160,8 @@ def test_what_is_left_out_is_said(planted):
     found = trust(search(), planted[0], n_surrogates=0, **ALONE)
     assert found.p_value is found.p_gaussian is found.beyond_chance is found.verdict is None
     assert found.held_out is found.membership is found.stability is found.parts is None
-    assert found.cross_fitted is found.by_chance is found.verdict_name is None
-    _, verdict, tables, rows = found.summary().splitlines()
+    assert found.cross_fitted is found.verdict_name is None and found.chance == {}
+    _, verdict, tables = found.summary().splitlines()
     assert verdict == (
         "Verdict: Not tested. What explains the loss was not tested: that takes 19 "
         "surrogates of each kind, and halves of the rows."
@@ -180,7 +170,6 @@ def test_what_is_left_out_is_said(planted):
         "Surrogates: The table was not compared with copula surrogates (same values and "
         "correlations)."
     )
-    assert rows == "Other rows: Whether it replicates on other rows was not tested."
     json.dumps(found.to_dict(), allow_nan=False)
 
 
@@ -277,24 +266,16 @@ def test_wide_noise_is_explained(seed):
     assert found.p_value > 0.05 and found.chance["copula"].residual == pytest.approx(1.0, abs=0.1)
 
 
-AT_LEAST_50 = MaxDisparityPartition(2, min_group_size=50)
-
-
 @pytest.mark.parametrize(
     ("estimator", "options", "text"),
     [
-        (AT_LEAST_50, {"group_size": 20}, "at least 50"),
+        (MaxDisparityPartition(2, min_group_size=50, group_size=20), {}, "at least 50"),
         (MaxDisparityPartition(2, solver="greedy"), {}, "chooses the size itself"),
         (MaxDisparityPartition(0.0), {}, "n_components=0.0 is neither"),
-        (MaxDisparityPartition(2), {"group_size": 300}, "asks for 300 of 300 rows"),
+        (MaxDisparityPartition(2, group_size=300), {}, "asks for 300 of 300 rows"),
         (MaxDisparityPartition(2), {"n_restarts": -1}, "n_restarts=-1 is not a whole number"),
         (MaxDisparityPartition(2), {"splits": 1.5}, "splits=1.5 is not a whole number"),
         (MaxDisparityPartition(2), {"parts": -1}, "parts=-1 is not a whole number"),
-        (
-            MaxDisparityPartition(2),
-            {"group_size": "evidence", "n_surrogates": 0},
-            "n_surrogates=0 is not a count",
-        ),
         ("search", {}, "where a MaxDisparityPartition is needed"),
     ],
 )
@@ -306,7 +287,7 @@ def test_refusals_come_first(planted, estimator, options, text):
 
 
 def test_an_estimator_has_no_evidence(planted):
-    with pytest.raises(ValueError, match=r"leftout\.trust"):
+    with pytest.raises(ValueError, match=r"leftout\.audit"):
         MaxDisparityPartition(2, group_size="evidence").fit(planted[0])
 
 

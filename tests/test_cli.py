@@ -249,8 +249,8 @@ def test_each_option_of_the_demo_asks_for_one_thing(demo_table, monkeypatch, wor
     given = caught(monkeypatch, "leftout.engine.run.run")
     assert call("demo", *words.split(), "--jobs", "2").exit_code == 2
     usual = Settings(
-        target="approve", positive=1, dictionary=leftout.datasets.demo_dictionary(), n_restarts=10,
-        categorical=[], numeric=[], drop=[], sensitive=[],
+        target="approve", positive="1", dictionary=leftout.datasets.demo_dictionary(),
+        n_restarts=10, categorical=[], numeric=[], drop=[], sensitive=[],
     )  # fmt: skip
     (table, *_), settings = given["values"]
     assert settings == replace(usual, command=f"leftout demo {words}", **asked)
@@ -258,21 +258,19 @@ def test_each_option_of_the_demo_asks_for_one_thing(demo_table, monkeypatch, wor
 
 
 @pytest.mark.parametrize(
-    ("words", "features", "d", "across"),
+    ("words", "features", "d"),
     [
-        ("", 5, 0.8, None),
-        ("--components 2", 5, 2, None),
-        ("--across 2-4", 5, 0.8, [2, 3, 4]),
-        ("--across none", 5, 0.8, []),
-        ("--drop a,c", 3, 0.8, None),
-        ("--categorical code", 8, 0.8, None),
+        ("", 5, 0.8),
+        ("--components 2", 5, 2),
+        ("--drop a,c", 3, 0.8),
+        ("--categorical code", 8, 0.8),
     ],
 )
-def test_each_option_of_fair_asks_for_one_thing(monkeypatch, file, words, features, d, across):
+def test_each_option_of_fair_asks_for_one_thing(monkeypatch, file, words, features, d):
     given = caught(monkeypatch, "leftout.fair.mitigation.mitigate")
     assert call("fair", file, "--groups-col", "side", *words.split()).exit_code == 2
     X, groups, asked = given["values"]
-    assert (X.shape, asked, given["across"]) == ((90, features), d, across)
+    assert (X.shape, asked) == ((90, features), d)
     assert groups.tolist() == pd.read_csv(file)["side"].tolist()
 
 
@@ -301,7 +299,7 @@ def test_fair_says_what_to_bear_in_mind_once(monkeypatch, file):
         return mitigate(*values, **named)
 
     monkeypatch.setattr("leftout.fair.mitigation.mitigate", noted)
-    result = call("fair", file, "--groups-col", "side", "--across", "none")
+    result = call("fair", file, "--groups-col", "side")
     assert (result.exit_code, result.stderr) == (0, "Note: Bear this in mind.\n")
 
 
@@ -374,7 +372,7 @@ def test_groups_lists_names(people):
 def test_groups_writes_both_lists_whole(people, tmp_path):
     out = tmp_path / "out"
     words = ["--sensitive", "side,age", "--target", "paid=yes", "--drop", "born,sex,one"]
-    words += ["--permutations", "19", "--json", "--out", out]
+    words += ["--json", "--out", out]
     result = call("groups", people, *words)
     assert result.exit_code == 0, result.stderr
     data = json.loads(result.stdout)
@@ -430,7 +428,7 @@ def test_groups_of_the_same_sample_and_numbers_as_an_audit(people):
 )
 def test_known_columns_of_every_kind(people, column, groups):
     others = {"age", "born", "sex", "one", "side", "paid"} - {column}
-    words = ["--sensitive", column, "--drop", ",".join(others), "--permutations", "9", "--json"]
+    words = ["--sensitive", column, "--drop", ",".join(others), "--json"]
     result = call("groups", people, *words, "--quiet", "--depth", "1")
     assert result.exit_code == 0, result.stderr
     told = [line["text"] for line in json.loads(result.stdout)["known"]["groups"]]
@@ -443,8 +441,6 @@ def test_known_columns_of_every_kind(people, column, groups):
         ("--sensitive one", "has a single group (x in every row)"),
         ("--sensitive nobody", "nobody"),
         ("--depth 4", "--depth"),
-        ("--top 0", "--top"),
-        ("--permutations -1", "--permutations"),
         ("--components x", "--components cannot be 'x': give"),
         ("--min-size 0", "--min-size cannot be '0': give"),
         ("--min-size 200", "--min-size 200 asks for 200 of 240 rows"),
@@ -466,7 +462,6 @@ def test_groups_refuses_in_one_line(people, tmp_path, words, said):
         ("--depth 1", {"depth": 1}),
         ("--min-size 17", {"min_group_size": 17}),
         ("--min-size 10%", {"min_group_size": 0.1}),
-        ("--top 4", {"top": 4}),
         ("--seed 6", {"random_state": 6}),
         ("--jobs 2", {"n_jobs": 2}),
         ("--target paid=no", {"positive": "no"}),
@@ -480,7 +475,7 @@ def test_each_option_of_groups_asks_for_one_thing(monkeypatch, people, words, as
     assert {name: given[name] for name in usual} == usual | asked
 
 
-PAID = ("--target", "paid=yes", "--groups-col", "side", "--drop", "born,one,age", "--repeats", "1")
+PAID = ("--target", "paid=yes", "--groups-col", "side", "--drop", "born,one,age")
 
 
 def test_harm_writes_what_it_says(people, tmp_path):
@@ -501,7 +496,7 @@ def test_harm_writes_what_it_says(people, tmp_path):
     sides = options.groups(table, ["side"])
     seen = table.drop(columns=["paid", "side", "guess"])
     encoder = leftout.TableEncoder(drop=["born", "one", "age"])
-    found = leftout.harm(seen, table["paid"], sides, 2, encoder=encoder, positive="yes", repeats=1)
+    found = leftout.harm(seen, table["paid"], sides, 2, encoder=encoder, positive="yes")
     assert data["harm"] == json.loads(json.dumps(found.to_dict()))
     compared = leftout.compare_prediction(table["guess"], table["paid"], sides, positive="yes")
     assert data["compared"] == json.loads(json.dumps(compared.to_dict()))
@@ -515,8 +510,6 @@ def test_harm_writes_what_it_says(people, tmp_path):
     [
         ("", {}),
         ("--components 3", {"n_components": 3}),
-        ("--folds 4", {"folds": 4}),
-        ("--repeats 2", {"repeats": 2}),
         ("--seed 6", {"random_state": 6}),
         ("--jobs 2", {"n_jobs": 2}),
         ("--target paid=no", {"positive": "no"}),
@@ -526,8 +519,7 @@ def test_each_option_of_harm_asks_for_one_thing(monkeypatch, people, words, aske
     given = caught(monkeypatch, "leftout.downstream.costs.harm")
     result = call("harm", people, *PAID[:4], *words.split())
     assert result.stderr == "Error: Enough.\n"
-    usual = {"folds": 5, "repeats": 3, "random_state": 0, "n_jobs": -1,
-             "positive": "yes"}  # fmt: skip
+    usual = {"random_state": 0, "n_jobs": -1, "positive": "yes"}
     features, y, groups, d = given["values"]
     assert {name: given[name] for name in usual} | {"n_components": d} == (
         usual | {"n_components": 0.8} | asked
@@ -541,7 +533,6 @@ def test_each_option_of_harm_asks_for_one_thing(monkeypatch, people, words, aske
         ("--target nobody", "nobody"),
         ("--groups-col paid", "cannot be target, group and prediction at once"),
         ("--groups-col one", "one group"),
-        ("--folds 1", "--folds"),
         ("--components x", "--components cannot be 'x': give"),
     ],
 )
@@ -553,7 +544,7 @@ def test_harm_refuses_in_one_line(people, tmp_path, words, said):
 
 
 def test_groups_says_notes_apart_from_results(people):
-    words = ["--sensitive", "sex,one", "--drop", "age,born,side", "--permutations", "19"]
+    words = ["--sensitive", "sex,one", "--drop", "age,born,side"]
     result = call("groups", people, *words, "--quiet")
     assert result.exit_code == 0 and "Known groups." in result.stdout
     assert "Note: The known column 'one' has a single group" in result.stderr

@@ -23,17 +23,22 @@ COPULA = np.array([0.25, 0.25, 0.0625, 0.0])
 
 def parts(names=("a", "b", "c", "d"), p_gaussian=0.02, p_values=0.3):
     return LossParts.of(
-        (1.0, SPLIT), (0.375, GAUSSIAN), (0.5625, COPULA), list(names), p_gaussian, p_values
+        (0.375, 0.5625, 1.0), (GAUSSIAN, COPULA, SPLIT), list(names), p_gaussian, p_values
     )
+
+
+def losses(found):
+    return [part.loss for part in found.each().values()]
 
 
 def test_parts_by_hand():
     found = parts()
-    assert found.losses.tolist() == [0.375, 0.1875, 0.4375] and found.total == 1.0
-    assert found.by_feature.tolist() == [
-        [0.25, 0.125, 0.0, 0.0],
-        [0.0, 0.125, 0.0625, 0.0],
-        [0.25, 0.0, 0.0625, 0.125],
+    assert losses(found) == [0.375, 0.1875, 0.4375] and found.total == 1.0
+    by_column = [{one.column: one.loss for one in part.columns} for part in found.each().values()]
+    assert by_column == [
+        {"a": 0.25, "b": 0.125, "c": 0.0, "d": 0.0},
+        {"a": 0.0, "b": 0.125, "c": 0.0625, "d": 0.0},
+        {"a": 0.25, "b": 0.0, "c": 0.0625, "d": 0.125},
     ]
     assert (found.covariance.p_value, found.values.p_value, found.own.p_value) == (0.02, 0.3, 0.3)
     assert (found.covariance.share, found.values.share, found.own.share) == (0.375, 0.1875, 0.4375)
@@ -58,13 +63,13 @@ def test_features_of_one_column_are_added():
     assert [(each.column, each.loss) for each in found.own.columns] == [
         *(("age", 0.375), ("town", 0.0625)),
     ]
-    assert found.losses.tolist() == parts().losses.tolist()
+    assert losses(found) == losses(parts())
     assert "rare or skewed values of town" in found.told
 
 
 def test_a_part_may_be_below_zero():
     found = LossParts.of(
-        (0.5, SPLIT / 2), (0.375, GAUSSIAN), (0.5625, COPULA), list("abcd"), None, 0.9
+        (0.375, 0.5625, 0.5), (GAUSSIAN, COPULA, SPLIT / 2), list("abcd"), None, 0.9
     )
     assert found.own.loss == -0.0625 and found.own.share == -0.125 and found.total == 0.5
     # rare values are those of these rows
@@ -87,16 +92,17 @@ def test_a_part_may_be_below_zero():
     ],
 )  # fmt: skip
 def test_the_sentence_follows_the_shares(losses, says):
-    by_feature = np.outer(losses, [0.0, 1.0])
-    found = LossParts(losses=np.array(losses), by_feature=by_feature, names=["a", "b"],
-                  p_gaussian=None, p_values=0.05)  # fmt: skip
+    disparities = np.cumsum(losses)
+    found = LossParts.of(
+        disparities, np.outer(disparities, [0.0, 1.0]), ["a", "b"], p_gaussian=None, p_values=0.05
+    )
     assert found.told == says
 
 
 def test_parts_without_columns():
-    found = LossParts.of((1.0, None), (0.375, None), (0.5625, None), ["a"], None, 0.05)
-    assert found.by_feature is None and found.own.columns == found.own.carriers == []
-    assert found.losses.tolist() == [0.375, 0.1875, 0.4375]
+    found = LossParts.of((0.375, 0.5625, 1.0), (GAUSSIAN, COPULA, None), ["a"], None, 0.05)
+    assert found.own.columns == found.own.carriers == found.covariance.columns == []
+    assert losses(found) == [0.375, 0.1875, 0.4375]
     assert found.told.endswith("rare or skewed values add 19%.")
 
 
@@ -105,13 +111,16 @@ def test_parts_sum_to_the_disparity(seed, n):
     rng = np.random.default_rng(seed)
     split, gaussian, copula = rng.standard_normal((3, n))
     names = rng.choice(["a", "b", "c"], n).tolist()
-    found = LossParts.of(
-        (split.sum(), split), (gaussian.sum(), gaussian), (copula.sum(), copula), names, 0.5, 0.5
-    )
+    splits = (gaussian, copula, split)
+    found = LossParts.of([each.sum() for each in splits], splits, names, 0.5, 0.5)
     size = 8 * n * tolerances.EPS * np.abs([split, gaussian, copula]).sum()
     assert found.total == pytest.approx(split.sum(), rel=0, abs=size)
-    np.testing.assert_allclose(found.by_feature.sum(axis=0), split, rtol=0, atol=size)
-    np.testing.assert_allclose(found.by_feature.sum(axis=1), found.losses, rtol=0, atol=size)
+    for name in set(names):
+        of_column = [
+            one.loss for part in found.each().values() for one in part.columns if one.column == name
+        ]
+        want = split[np.array(names) == name].sum()
+        assert sum(of_column) == pytest.approx(want, rel=0, abs=size)
     for part in found.each().values():
         assert sum(each.loss for each in part.columns) == pytest.approx(part.loss, rel=0, abs=size)
         assert part.columns == sorted(part.columns, key=lambda each: -each.loss)

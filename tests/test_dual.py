@@ -12,10 +12,8 @@ import tolerances
 from leftout.fair import dual, two_groups
 from leftout.fair.dual import solve_fair
 from leftout.fair.objective import Objective, Seen, leading
-from leftout.linalg.losses import Loss
 from leftout.linalg.moments import build
 
-EXCESS = Loss.named("excess", "none")
 TABLES = ("normal", "diagonal", "tied", "duplicated", "deficient")
 
 
@@ -55,7 +53,7 @@ def moments_of(objective, counts=None):
 
 
 def solved(objective, tol=1e-9, **options):
-    return solve_fair(EXCESS, moments_of(objective), objective.d, tol, **options)
+    return solve_fair(moments_of(objective), objective.d, tol, **options)
 
 
 def truly_bounded(objective, answer):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from leftout import InputError
 from leftout.engine import state as states
 from leftout.engine.engines import Local
-from leftout.engine.state import Passes, PassState
+from leftout.engine.state import Passes, state_folder
 
 FILES = {"a.parquet": "12 bytes", "b.parquet": "30 bytes"}
 
@@ -48,7 +48,7 @@ def home(tmp_path, monkeypatch):
 
 
 def passes(calls, files=FILES, rest="settings"):
-    state = PassState.of(files, {"settings": rest})
+    folder = state_folder(files, {"settings": rest})
 
     def function(item):
         calls.append(item)
@@ -57,10 +57,10 @@ def passes(calls, files=FILES, rest="settings"):
         return np.array([item, item**2])
 
     def run(*stages):
-        work = Passes(Local(), state)
+        work = Passes(Local(), folder)
         return [work.fold(function, stage, np.add).tolist() for stage in stages]
 
-    return state, run
+    return Passes(Local(), folder), run
 
 
 def test_a_stopped_run_goes_on_where_it_was(home):
@@ -95,9 +95,9 @@ def test_half_of_a_result_is_computed_again():
     calls = []
     state, run = passes([])
     run([1, 2], [3])
-    whole = (state.folder / "0001.npz").read_bytes()
+    whole = (state.folder / "0001.pickle").read_bytes()
     for cut in (0, 1, len(whole) // 2, len(whole) - 1):
-        (state.folder / "0001.npz").write_bytes(whole[:cut])
+        (state.folder / "0001.pickle").write_bytes(whole[:cut])
         calls.clear()
         assert passes(calls)[1]([1, 2], [3]) == [[3, 5], [3, 9]] and calls == [1, 2]
 
@@ -106,7 +106,7 @@ def test_a_full_disk_is_one_sentence_and_nothing_half_written(monkeypatch):
     whole = states.write_whole
 
     def full(path, content):
-        if path.name == "0002.npz":
+        if path.name == "0002.pickle":
             raise OSError(28, os.strerror(28))
         return whole(path, content)
 
@@ -114,4 +114,4 @@ def test_a_full_disk_is_one_sentence_and_nothing_half_written(monkeypatch):
     state, run = passes([])
     with pytest.raises(InputError, match=r"cannot be kept in '.*': No space left on device"):
         run([1, 2], [3, 4])
-    assert [path.name for path in state.folder.iterdir()] == ["0001.npz"]
+    assert [path.name for path in state.folder.iterdir()] == ["0001.pickle"]

@@ -89,18 +89,6 @@ def test_losses_are_what_the_definition_says(centering, k):
     assert fair.max_loss_ == pytest.approx(naive.fair_optimum(second, best, 3), rel=1e-6)
 
 
-def test_the_papers_centring_is_the_same_problem_with_its_own_constants():
-    X, groups = table()
-    fair = FairPCA(3, centering="paper").fit(X, groups=groups)
-    second = naive.averages(X, groups, "paper")
-    own = [naive.components(X[groups == g], 3, about_mean=True) for g in (0, 1)]
-    best = np.array([np.sum((S @ W) * W) for S, W in zip(second, own, strict=True)])
-    np.testing.assert_allclose(
-        fair.baseline_losses_, naive.group_losses(X, groups, 3, centering="paper"), rtol=1e-9
-    )
-    assert fair.max_loss_ == pytest.approx(naive.fair_optimum(second, best, 3), rel=1e-6)
-
-
 def test_one_group_is_ordinary_pca():
     X, _ = table()
     fair, plain = FairPCA(3).fit(X), PCA(3).fit(X)
@@ -437,11 +425,6 @@ def test_all_dimensions_are_proved():
     X, groups = table(k=3)
     rounding = tolerances.of_losses(naive.averages(X, groups), 7)  # no group loses anything
     assert FairPCA(7).fit(X, groups=groups).gap_ <= rounding
-
-
-def test_one_group_under_the_papers_centring_has_no_gap():
-    fair = FairPCA(1, centering="paper").fit(np.random.default_rng(0).normal(size=(60, 3)) + 3.0)
-    assert fair.gap_ <= 1e-9
 
 
 def test_columns_of_all_scales_never_fare_worse_than_ordinary_pca():

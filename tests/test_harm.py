@@ -10,7 +10,6 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure as Drawing
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
@@ -28,14 +27,12 @@ from leftout import (
     TableEncoder,
     compare_prediction,
     harm,
-    plots,
 )
 from leftout.checks import generator
 from leftout.datasets import make_planted
 from leftout.downstream.cross_validation import assign_folds
-from leftout.downstream.metrics import bootstrap_sums, interval
+from leftout.downstream.metrics import Difference, bootstrap_sums, interval
 from leftout.downstream.outcomes import VARIANTS, prediction_target
-from leftout.downstream.result import Difference
 from leftout.linalg.significance import Interval
 from leftout.running import collected_warnings
 
@@ -582,7 +579,6 @@ def test_a_prediction_by_hand():
     assert a["mean_prediction"].value == 11 / 30 and a["base_rate"].value == 10 / 30
     assert "auc" not in a and not found.probabilities
     assert "30.0% for the left-out group (30 rows) and 4.0% for the rest" in found.summary()
-    assert found.table.error.tolist() == [9 / 30, 2 / 50]
     assert found.to_dict()["gap"]["value"] == found.gap.value
     named = compare_prediction(
         np.where(guess, "yes", "no"), np.where(y, "yes", "no"), np.where(group, "F", "M")
@@ -610,11 +606,9 @@ def test_whether_a_prediction_errs_more():
         (Interval(0.2, 0.0, 0.4), False),
         (Interval(0.2, np.nan, np.nan), False),
     ):
-        told = replace(found, gaps={GROUP: {"error": gap}})
+        told = replace(found, gap=gap)
         assert told.errs_more == yes == ("is not shown" not in told.told)
-    numbers = replace(
-        found, kind="number", scale=41.0, gaps={GROUP: {"error": Interval(0.4, 0.1, 1)}}
-    )
+    numbers = replace(found, kind="number", scale=41.0, gap=Interval(0.4, 0.1, 1))
     assert not numbers.errs_more
 
 
@@ -645,8 +639,7 @@ def test_predicted_numbers_and_gaps():
     y, guess, group = judged()
     kinds = np.where(group == 1, "a", np.where(np.arange(80) < 55, "b", "c"))
     three = compare_prediction(guess, y, kinds)
-    assert three.gaps["a"]["error"].value == pytest.approx(9 / 30 - 2 / 50)
-    assert three.gaps["b"]["error"].value == pytest.approx(2 / 25 - 9 / 55)
+    assert three.group == "b" and three.gap.value == pytest.approx(2 / 25 - 9 / 55)
     assert np.isnan(three.measures["c"]["false_negative"].value)  # none is positive there
     assert three.group in "bc" and three.rest == "all others"
 
@@ -663,16 +656,3 @@ def test_predicted_numbers_and_gaps():
 def test_predictions_that_cannot_be_read(prediction, y, words):
     with pytest.raises(InputError, match=words):
         compare_prediction(prediction, y, judged()[2])
-
-
-def test_the_figure_has_a_point_for_each_kind_of_features():
-    X, y, group = by_hand()
-    found = harm(X, y, group, 1, models=Sees(), repeats=1)
-    ax = plots.harm(found, Drawing().subplots())
-    points = {one.get_label(): one.lines[0].get_ydata().tolist() for one in ax.containers}
-    assert points == {GROUP: [0.0, *[25.0] * 3], REST: [0.0, *[60.0] * 3]}
-    bars = ax.containers[0].lines[2][0].get_segments()
-    assert bars[1][:, 1] == pytest.approx([100 * end for end in found.at(GROUP, "shared PCA")[1:]])
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == [
-        "all columns", "shared PCA, 1", "Fair PCA, 1", "MinimaxPCA, 1",
-    ]  # fmt: skip

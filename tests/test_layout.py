@@ -31,7 +31,6 @@ LAYERS = [
     {"explain"},
     {"fair"},
     {"downstream"},
-    {"plots"},
     {"report"},
     {"auditing"},
     {"engine"},

@@ -24,7 +24,6 @@ from leftout.errors import InputError
 from leftout.page import form as asked  # noqa: E402
 from leftout.page.form import Columns  # noqa: E402
 from leftout.page.rendering import rendered  # noqa: E402
-from leftout.page.security import policy_of_report  # noqa: E402
 from leftout.page.store import Entry, Store  # noqa: E402
 from leftout.page.uploads import Limits, called  # noqa: E402
 from leftout.page.worker import profiled  # noqa: E402
@@ -86,7 +85,6 @@ def test_each_choice_is_a_word_of_the_command(columns, form, words):
     chosen, wrong = choices(columns, **form)
     entry = Entry(id="", name="people.csv", file="table.csv", choices=chosen)
     assert wrong == [] and asked.command(entry, columns) == f"leftout audit people.csv {words}"
-    assert asked.words(entry, columns)[:4] == ["audit", "table.csv", "--called", "people.csv"]
 
 
 def test_one_outcome_at_a_time(columns):
@@ -170,14 +168,6 @@ def test_hostile_names_stay_text(columns):
         assert tag not in page
 
 
-def test_a_reports_policy_knows_its_own_parts_only():
-    page = '<style>a{}</style><script>one()</script><p style="x">&lt;script&gt;no</p>'
-    policy = policy_of_report(page)
-    assert policy.count("sha256-") == 2 and "allow-same-origin" not in policy
-    assert policy_of_report(page.replace("one()", "two()")) != policy
-    assert "script-src 'none'" in policy_of_report("<p>")
-
-
 def test_a_store_removes_what_is_its_own_alone(tmp_path, caplog):
     store = Store(tmp_path)
     kept, cut, half, gone = (store.new(f"{name}.csv", ".csv") for name in "abcd")
@@ -255,7 +245,7 @@ def test_the_guide_says_what_experts_find_and_what_they_do_not():
     for name, words in EXPERTS.items():
         assert words in (here if name in ON_PAGE else f"A dictionary{elsewhere}")
     offered = {*ON_PAGE, "target", "prediction", "quick", *asked._LISTS}
-    output = {"tables", "called", "out", "n_jobs", "as_json", "events", "quiet", "full"}
+    output = {"tables", "out", "n_jobs", "as_json", "quiet", "full"}
     assert {option.name for option in audit.params} == offered | output | EXPERTS.keys()
 
 

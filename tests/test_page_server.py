@@ -459,7 +459,9 @@ def test_a_report_is_the_command_lines_own(server, tmp_path):
     report = server.ask("GET", f"/audits/{key}/files/report.html")
     policy = report.headers["content-security-policy"]
     assert policy.startswith("sandbox allow-scripts") and "allow-same-origin" not in policy
-    assert re.search(r"script-src 'sha256-[^']+';", policy)
+    assert "default-src 'none'" in policy and "form-action 'none'" in policy
+    own = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', report.text)[1]
+    assert re.search(r"default-src 'none';.* script-src 'sha256-[^']+';", own)
     kept = server.ask("GET", f"/audits/{key}/files/report.html?save")
     assert kept.headers["content-disposition"] == 'attachment; filename="report.html"'
     assert kept.text == report.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections import Counter
 from contextlib import contextmanager
 from itertools import combinations, product
 from pathlib import Path
@@ -22,14 +23,15 @@ import paper_data
 from browsing import opened
 from leftout import audit, datasets, group_losses
 from leftout.errors import InputError
-from leftout.evidence.stability import Stability
-from leftout.explain import Frequency, disparity_by_feature
+from leftout.explain import feature_losses
+from leftout.explain.rules import find_rules
 from leftout.files import write_into
 from leftout.linalg.significance import Interval
 from paper import compare, correction, lessons, reproduce, tables
 from paper.__main__ import main
 from paper.compare import Results, compared
 from paper.contents import fall_together
+from paper.frequency import Frequency, rule_frequency
 from paper.known import CREDIT, DIABETES, STUDENTS, TABLES
 from paper.lessons import ceiling
 from paper.measure import (
@@ -291,10 +293,10 @@ def test_runs_carry_the_losses_of_their_groups(formula):
     for labels, losses in zip(found.labels, found.losses, strict=True):
         expected = naive.group_losses(X, labels, 2, **formula.options)
         np.testing.assert_allclose(losses, expected, atol=1e-10)
-    np.testing.assert_allclose(found.disparities, found.stability.disparities, atol=1e-10)
     assert (found.sizes.sum(axis=1) == 120).all()
-    epochs = found.stability.epoch_labels[found.best]
-    assert np.array_equal(epochs[-1], found.group)
+    assert np.array_equal(found.epoch_labels[found.best][-1], found.group)
+    last = [disparities[-1] for disparities in found.epochs]
+    np.testing.assert_allclose(found.disparities, last, atol=1e-10)
 
 
 @pytest.mark.parametrize("formula", FORMULAS, ids=lambda f: f.key)
@@ -406,10 +408,7 @@ def test_quantities_are_in_the_papers_order():
     """Sides A and B, groups and counts, from results made by hand."""
     labels = np.zeros((2, 10), dtype=np.int8)
     labels[0, :3], labels[1, :4] = 1, 1
-    greedy = Found(
-        Stability(labels=labels, disparities=np.array([4.9, 2.0])),
-        np.array([[0.1, 5.0], [1.0, 3.0]]),
-    )
+    greedy = Found(labels, np.array([[0.1, 5.0], [1.0, 3.0]]))
     frequency = Frequency(
         variables=[{"variable": "Course", "left_out_runs": 5, "rest_runs": 1}],
         pairs=[{"group": "rest", "pair": ["Gender", "Course"], "runs": 4, "lift": [1.1, 1.6]}],
@@ -774,7 +773,7 @@ def test_what_is_measured_beyond_the_paper_from_its_definition():
     raw.loc[:4, "y"] = "no"
     known = SimpleNamespace(target="y", positive="no", categories=(), codes=())
     told = lessons.who(known, tables.Sample(raw, raw.iloc[:, :6]), group, 2, DEFINITION)
-    parts = disparity_by_feature(X, group, 2)
+    parts = np.subtract(*feature_losses(X, group, 2)[::-1])
     assert told["rows"] == 20 and told["outcome"].startswith("y = no: 100.0% of the group")
     assert [each["feature"] for each in told["features"]] == [
         f"x{i}" for i in np.argsort(-parts)[:5]
@@ -862,3 +861,23 @@ def test_results_do_not_take_the_place_of_somebodys_files(folder, tmp_path):
     (tmp_path / "reproduction.html").write_text("mine")
     assert "is there, and not as a result of leftout" in refused(folder, "--out", tmp_path)
     assert (tmp_path / "reproduction.html").read_text() == "mine"
+
+
+def test_frequency_is_the_papers_two_tables():
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(rng.integers(0, 3, (300, 5)), columns=list("abcde"))
+    runs = np.array(
+        [((table["a"] == 1) & (table["b"] == k)).to_numpy() for k in (0, 0, 2)], dtype=int
+    )
+    counted = rule_frequency(table, runs, top=1)
+    assert counted.runs == 3 and counted.top == 1
+    every = [find_rules(table, run, groups=(1,)) for run in runs]
+    alone = [next(rule for rule in rules if len(rule.antecedents) == 1) for rules in every]
+    want = Counter(rule.antecedents[0].column for rule in alone)
+    got = {line["variable"]: line["left_out_runs"] for line in counted.variables}
+    assert {name: times for name, times in got.items() if times} == want
+    assert sum(line["rest_runs"] for line in counted.variables) == 3
+    pair = counted.pairs[0]
+    assert pair["group"] == "left-out group" and pair["pair"] == ["a", "b"] and pair["runs"] == 3
+    lifts = [1 / run.mean() for run in runs]
+    assert pair["lift"] == pytest.approx([min(lifts), max(lifts)])

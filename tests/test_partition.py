@@ -23,10 +23,7 @@ from leftout.linalg.losses import CENTERINGS, LOSSES
 from leftout.solvers import SOLVERS, Alternating, Greedy
 
 ESTIMATORS = [MaxDisparityPartition(solver=name) for name in SOLVERS]
-ESTIMATORS += [
-    MaxDisparityPartition(n_groups=2),
-    MaxDisparityPartition(n_groups=2, solver="greedy"),
-]
+ESTIMATORS += [MaxDisparityPartition(n_groups=2)]
 QUICK = Alternating(n_starts=12)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -160,15 +161,8 @@ def _refusing(item):
     raise InputError(f"{item} is no good.")
 
 
-def test_workers_are_asked_first(cluster, monkeypatch, folder):
-    path = str(folder / "part-0.parquet")
-    cluster.probe(path, os.path.getsize(path))
-    with pytest.raises(
-        InputError, match=r"^The worker tcp://.* cannot read '/nowhere': No such file"
-    ):
-        cluster.probe("/nowhere", 7)
-    with pytest.raises(InputError, match="it is of another size"):
-        cluster.probe(path, 7)
+def test_workers_are_asked_first(cluster, monkeypatch):
+    cluster.probe()
     ask = cluster.client.get_versions
     for theirs, says in (
         ("0.0.1", "has leftout 0.0.1, but .* is used here"),
@@ -183,7 +177,16 @@ def test_workers_are_asked_first(cluster, monkeypatch, folder):
 
         monkeypatch.setattr(cluster.client, "get_versions", other)
         with pytest.raises(InputError, match=says):
-            cluster.probe(path, 7)
+            cluster.probe()
+
+
+def test_a_file_that_workers_do_not_have(cluster, folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "data")
+    chunks = listed(str(tmp_path / "data"))
+    shutil.rmtree(tmp_path / "data")
+    says = "part-0.parquet' any more; workers of a cluster need the same files at the same paths"
+    with pytest.raises(InputError, match=says):
+        prepare_chunks(chunks, cluster.fold)
 
 
 def test_no_scheduler_at_an_address(monkeypatch):

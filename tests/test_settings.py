@@ -12,9 +12,8 @@ import pytest
 
 import leftout
 from leftout.cli.audit import audit as command
-from leftout.cli.common import as_option
 from leftout.errors import InputError, asked_by, parameter_label
-from leftout.settings import AUDIT, EXECUTION, NAMES, ON_PAGE, SETTINGS, Settings
+from leftout.settings import AUDIT, EXECUTION, NAMES, ON_PAGE, SETTINGS, Settings, as_option
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guide" / "audit.md"
 
@@ -58,8 +57,7 @@ def test_a_default_reads_as_itself():
         ("group_size", "150,5%", [150, 0.05]), ("group_size", "evidence", "evidence"),
         ("n_groups", "3", 3), ("n_groups", "auto", "auto"), ("min_group_size", ".25", 0.25),
         ("missing", "999,a=-1", "999,a=-1"), ("missing", "", None), ("n_surrogates", "0", 0),
-        ("trust_types", "a.B, c.D", ["a.B", "c.D"]), ("across", "1-3,7", [1, 2, 3, 7]),
-        ("across", "auto", None), ("across", "none", []),
+        ("trust_types", "a.B, c.D", ["a.B", "c.D"]),
     ],
 )  # fmt: skip
 def test_what_people_write(name, text, value):
@@ -73,8 +71,7 @@ def test_what_people_write(name, text, value):
         ("group_size", "0"), ("group_size", "100%"), ("group_size", "nan"), ("group_size", "3,x"),
         ("min_group_size", "evidence"), ("n_groups", "0"), ("n_groups", "2.5"), ("n_groups", ""),
         ("n_restarts", "1000"), ("n_restarts", "-1"), ("rows", "9" * 50), ("rows", "9" * 5000),
-        ("sample", "0"), ("sample", "\u0661"), ("missing", "\0"), ("across", "3-1"),
-        ("across", "1-999999"),
+        ("sample", "0"), ("sample", "\u0661"), ("missing", "\0"),
     ],
 )  # fmt: skip
 def test_what_is_none_of_it_is_one_sentence(name, text):

@@ -16,12 +16,11 @@ import leftout
 import naive
 import tolerances
 from leftout import MaxDisparityPartition, datasets
+from leftout.evidence.refit import SearchTask
 from leftout.groups.problem_setup import build_problem
 from leftout.linalg.assignment import Partition, assign, row_values
 from leftout.linalg.losses import CENTERINGS, LOSSES
-from leftout.solvers import Alternating, Annealing, Greedy, SolverContext, Sorting
-from leftout.solvers.greedy import seed_size
-from leftout.solvers.greedy import spread as spread_of
+from leftout.solvers import Alternating, Annealing, SolverContext, Sorting
 from leftout.solvers.multi import exchanged, peel, refine, sizes_exchanged, split_anew
 
 QUICK = Alternating(n_starts=12)
@@ -306,21 +305,16 @@ def test_same_seed_same_answer_whatever_the_jobs(mixed):
 
 
 @pytest.mark.parametrize(
-    "solver",
-    [QUICK, Greedy(), Annealing(max_steps=200), Sorting(), Sorting(split="best")],
-    ids=repr,
-)
-@pytest.mark.parametrize(
     ("loss", "centering"),
     [(a, b) for a in LOSSES for b in CENTERINGS if (a, b) != ("excess", "paper")],
 )
 @pytest.mark.filterwarnings("ignore:No group of .* was found whose loss exceeds:UserWarning")
-def test_every_solver_under_every_choice(solver, loss, centering, mixed):
+def test_every_loss_and_centring(loss, centering, mixed):
     found = MaxDisparityPartition(
         3,
         n_groups=3,
         min_group_size=20,
-        solver=solver,
+        solver=QUICK,
         loss=loss,
         centering=centering,
         random_state=0,
@@ -329,78 +323,6 @@ def test_every_solver_under_every_choice(solver, loss, centering, mixed):
     want = naive.group_losses(mixed, found.labels_, 3, loss, centering)
     np.testing.assert_allclose(found.losses_, want, rtol=1e-8)
     assert np.all(np.diff(found.losses_[1:]) <= 1e-12)
-
-
-def test_matched_sorting_takes_the_longest_residuals_in_turn(mixed):
-    found = MaxDisparityPartition(
-        3, n_groups=2, group_size=[20, 30], solver=Sorting(split="matched"), random_state=0
-    ).fit(mixed)
-    X, V = naive.seen_by_pca(mixed, "global"), naive.shared_basis(mixed, 3, "global")
-    order = np.argsort(-np.sum((X - X @ V @ V.T) ** 2, axis=1))
-    by_size = {int(size): set(np.flatnonzero(found.labels_ == g)) for g, size in
-               enumerate(found.sizes_)}  # fmt: skip
-    assert by_size[30] == set(order[:30]) and by_size[20] == set(order[30:50])
-
-
-def greedy_from_scratch(M, d, n_sides, min_size, rng, seeds, epochs):
-    """The paper's Algorithm 1 with more sides, every PCA from scratch."""
-    X = naive.seen_by_pca(M, "global")
-    order = rng.permutation(len(X))
-    side = {int(i): place // seeds for place, i in enumerate(order[: n_sides * seeds])}
-    for i in map(int, order[n_sides * seeds :]):
-        V = naive.components(X[[*side, i]], d, about_mean=False)
-        losses = [
-            naive.group_loss(X[[j for j in side if side[j] == g] + [i]], V, d, "excess", "global")
-            for g in range(n_sides)
-        ]
-        side[i] = int(np.argmax(losses))
-    labels, V = np.array([side[i] for i in range(len(X))]), naive.shared_basis(M, d, "global")
-
-    def value(labels):
-        sides = sorted(
-            (naive.group_loss(X[labels == g], V, d, "excess", "global"), np.sum(labels == g))
-            for g in range(n_sides)
-        )
-        return naive.mean_disparity(*zip(*sides, strict=True))
-
-    current, history = value(labels), []
-    for _ in range(epochs):
-        moved = 0
-        for i in range(len(X)):
-            if np.sum(labels == labels[i]) <= min_size:
-                continue
-            trials = []
-            for g in range(n_sides):
-                trial = labels.copy()
-                trial[i] = g
-                trials.append(value(trial) if g != labels[i] else current)
-            if max(trials) > current:
-                labels[i], current, moved = int(np.argmax(trials)), max(trials), moved + 1
-        history.append((current, moved))
-        if not moved:
-            break
-    return labels, history
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("n_sides", [3, 4])
-def test_greedy_is_greedy_from_scratch_with_more_sides(n_sides, seed):
-    rng = np.random.default_rng(seed)
-    M = rng.random((44, 4)) @ rng.standard_normal((4, 4))
-    search = MaxDisparityPartition(
-        2, n_groups=n_sides - 1, min_group_size=5, solver=Greedy(epochs=3), random_state=seed
-    ).fit(M)
-    problem = build_problem(M, 2, "excess", "global", 5, None).problem
-    order = np.random.default_rng(np.random.RandomState(seed).randint(2**31 - 1))
-    labels, history = greedy_from_scratch(M, 2, n_sides, 5, order, seed_size(problem, n_sides), 3)
-    assert len(np.unique(np.stack([labels, search.labels_]), axis=1).T) == n_sides
-    np.testing.assert_allclose(
-        search.history_["disparity"][1:], [value for value, _ in history], rtol=1e-9
-    )
-    assert search.history_["moves"][1:].tolist() == [moved for _, moved in history]
-    np.testing.assert_array_equal(search.epoch_labels_[-1], search.labels_)
-    assert search.losses_[0] == search.losses_.min()
-    assert spread_of(search.losses_, 1.0 * search.sizes_) == pytest.approx(search.disparity_)
 
 
 def test_more_columns_than_rows_and_wide_tables():
@@ -447,7 +369,12 @@ def test_tables_searched_in_parts():
             {"n_groups": "auto", "group_size": [10, 30]},
             "counts the groups, but group_size is a list",
         ),
-        ({"n_groups": 2, "group_size": 20, "solver": "greedy"}, "Greedy moves one row at a time"),
+        (
+            {"n_groups": 2, "solver": "greedy"},
+            "Greedy is one of the paper's.* n_groups=2 was asked",
+        ),
+        ({"n_groups": "auto", "solver": Annealing()}, "searches, which are for one left-out group"),
+        ({"n_groups": 2, "solver": Sorting()}, "Use solver='alternating'"),
     ],
 )
 def test_what_cannot_be_searched_is_refused(options, says, mixed):
@@ -464,7 +391,7 @@ def test_a_default_minimum_that_is_cut_says_so(mixed):
 
 def test_one_group_is_weighed_at_a_time(mixed):
     with pytest.raises(leftout.InputError, match="one left-out group is searched for here"):
-        leftout.stability.agreement(MaxDisparityPartition(3, n_groups=2), mixed)
+        SearchTask.of(MaxDisparityPartition(3, n_groups=2), mixed)
     found = MaxDisparityPartition(3, n_groups=2, group_size=20, solver=QUICK, random_state=0)
     with pytest.raises(leftout.InputError, match="Found 2 left-out groups, but one is told of"):
         leftout.explain.group(found.fit(mixed), mixed)

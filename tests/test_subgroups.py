@@ -68,7 +68,7 @@ def test_the_top_is_that_of_every_name_weighed(seed, depth):
 @pytest.mark.parametrize("at_once", [1, 700, 20_000])
 def test_blocks_in_parts_give_the_same_list(monkeypatch, at_once):
     table, X = mixed(5, 120)
-    asked = {"n_components": 3, "min_group_size": 9, "depth": 3, "bins": 3}
+    asked = {"n_components": 3, "min_group_size": 9, "depth": 3}
     for distinct in (True, False):
         whole = named_groups(X, table, distinct=distinct, **asked)
         with monkeypatch.context() as patched:
@@ -83,7 +83,8 @@ def test_very_many_names_take_little_memory(monkeypatch):
     X, table = rng.normal(size=(300, 6)), pd.DataFrame(rng.normal(size=(300, 2)))
     monkeypatch.setattr("leftout.groups.subgroup_search._AT_ONCE", 1 << 18)
     tracemalloc.start()
-    found = named_groups(X, table, n_components=2, bins=40, top=1)
+    monkeypatch.setattr("leftout.groups.subgroups.BINS", 40)
+    found = named_groups(X, table, n_components=2, top=1)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert found.complete and found.names > 100_000
@@ -136,7 +137,7 @@ def worth_of(X, rows, d, weight=0.5):
 @given(st.integers(0, 10**6), st.integers(1, 6))
 def test_losses_are_those_of_the_group(seed, d):
     table, X = mixed(seed, 130)
-    found = named_groups(X, table, n_components=d, top=3, folds=2)
+    found = named_groups(X, table, n_components=d, top=3)
     for group in found:
         rest, loss = group_losses(X, group.mask, d)
         assert group.loss == pytest.approx(loss, rel=1e-9, abs=1e-12)
@@ -211,11 +212,12 @@ def test_order_of_rows_does_not_matter():
         np.testing.assert_array_equal(a.mask[order], b.mask)
 
 
-def test_a_budget_ends_the_search_and_says_so():
+def test_a_budget_ends_the_search_and_says_so(monkeypatch):
     table, X = mixed(1, 400)
     asked = {"n_components": 3, "min_group_size": 20, "distinct": False}
     whole = named_groups(X, table, **asked)
-    cut = named_groups(X, table, **asked, budget=1.0)
+    monkeypatch.setattr("leftout.groups.subgroup_search.BUDGET", 1.0)
+    cut = named_groups(X, table, **asked)
     assert whole.complete and not cut.complete
     assert cut.names < whole.names and "before the search had to end" in cut.told
 
@@ -237,16 +239,7 @@ def test_names_for_the_same_rows_are_told_by_the_easiest():
         ({"depth": 4}, "depth=4 is not a number of conditions; give 1, 2 or 3."),
         ({"top": 0}, "top=0 is not a count; give an int from 1."),
         ({"weight": -1}, "weight=-1 is not a share; give a number from 0 to 1."),
-        ({"bins": 1}, "bins=1 is not a number of intervals; give an int from 2."),
-        (
-            {"bins": 64},
-            "bins=64 makes more names than can be looked at; give at most 63, or lower depth.",
-        ),
-        ({"bins": 18, "depth": 3}, "give at most 17, or lower depth."),
-        ({"budget": None}, "budget=None is not a budget; give a number from 0."),
-        ({"budget": np.nan}, "budget=nan is not a budget; give a number from 0."),
         ({"min_group_size": 150}, "min_group_size=150 asks for 150 of 200 rows"),
-        ({"folds": 1}, "folds=1"),
         ({"positive": 1}, "positive=1 is a value of a target, but none is given."),
         ({"target": "nothing"}, "target names the column 'nothing', but the table has no such"),
     ],

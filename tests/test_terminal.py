@@ -64,8 +64,8 @@ def test_groups_with_a_name_and_known_ones():
 def test_fair_pca_for_known_groups():
     given = (["sex", "town"],)
     lines = on_terminal(terminal.show_fair, known.mitigation(), ["side"])
-    fair = known.mitigation().fair
-    for size, loss in zip(fair.sizes_, fair.baseline_losses_, strict=True):
+    found = known.mitigation()
+    for size, loss in zip(found.sizes, found.losses_before, strict=True):
         assert table(lines, f"{size:,}")[0][1:3] == [f"{size:,}", f"{loss:.3g}"]
     three = known.three_groups()
     plain = on_terminal(terminal.show_fair, three, *given)

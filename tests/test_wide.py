@@ -12,7 +12,7 @@ from leftout import MaxDisparityPartition
 from leftout.explain.attribution import _rank
 from leftout.groups.problem_setup import build_problem
 from leftout.linalg import bounds
-from leftout.linalg.losses import CENTERINGS, WIDE, top_components_of_rows
+from leftout.linalg.losses import CENTERINGS, WIDE
 from leftout.solvers import Alternating, SolverContext
 from paper.scores import feature_scores
 
@@ -39,23 +39,6 @@ def labels(X):
 
 def posed_on(X, centering="global"):
     return build_problem(X, D, "excess", centering, 20, None)
-
-
-@pytest.mark.parametrize("shape", [(30, 50), (50, 30), (3, 50)])
-def test_components_of_rows(shape):
-    rows = np.random.default_rng(0).standard_normal(shape)
-    W = top_components_of_rows(rows, 3)
-    want = naive.components(rows, 3, about_mean=False).T
-    np.testing.assert_allclose(W.T @ W, want.T @ want, atol=1e-12)
-
-
-@pytest.mark.parametrize("rank", [0, 1, 2])
-def test_components_of_rows_that_have_too_few(rank):
-    rng = np.random.default_rng(0)
-    rows = rng.standard_normal((20, rank)) @ rng.standard_normal((rank, 40))
-    W = top_components_of_rows(rows, 4)
-    np.testing.assert_allclose(W @ W.T, np.eye(4), atol=1e-12)
-    np.testing.assert_allclose(rows @ W.T @ W, rows, atol=1e-12)
 
 
 @pytest.mark.parametrize("centering", ["global", "none"])

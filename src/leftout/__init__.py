@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "Afterwards": "fair.assessment",
     "Audit": "auditing.result",
     "FairPCA": "fair.estimator",
     "Finding": "auditing.group_result",
@@ -23,7 +22,6 @@ _HOME = {
     "InputError": "errors",
     "TableEncoder": "data.encoder",
     "Trust": "evidence.verdict",
-    "afterwards": "fair.assessment",
     "audit": "engine.run",
     "compare_prediction": "downstream.prediction",
     "disparity": "groups.measured",
@@ -41,9 +39,7 @@ _MODULES = {
     "datasets": "datasets",
     "explain": "explain",
     "losses": "linalg.losses",
-    "plots": "plots",
     "solvers": "solvers",
-    "stability": "evidence.stability",
 }
 
 __all__ = sorted(["__version__", *_HOME, *_MODULES])
@@ -51,7 +47,6 @@ __all__ = sorted(["__version__", *_HOME, *_MODULES])
 if TYPE_CHECKING:  # what editors and type checkers know
     from leftout import datasets as datasets
     from leftout import explain as explain
-    from leftout import plots as plots
     from leftout import solvers as solvers
     from leftout.auditing.group_result import Finding as Finding
     from leftout.auditing.result import Audit as Audit
@@ -62,13 +57,10 @@ if TYPE_CHECKING:  # what editors and type checkers know
     from leftout.downstream.result import Harm as Harm
     from leftout.engine.run import audit as audit
     from leftout.errors import InputError as InputError
-    from leftout.evidence import stability as stability
     from leftout.evidence.assess import trust as trust
     from leftout.evidence.n_groups import HowMany as HowMany
     from leftout.evidence.n_groups import how_many as how_many
     from leftout.evidence.verdict import Trust as Trust
-    from leftout.fair.assessment import Afterwards as Afterwards
-    from leftout.fair.assessment import afterwards as afterwards
     from leftout.fair.estimator import FairPCA as FairPCA
     from leftout.fair.minimax import MinimaxPCA as MinimaxPCA
     from leftout.fair.mitigation import Mitigation as Mitigation

@@ -146,16 +146,6 @@ def check_left_out(labels: ArrayLike, n_rows: int) -> NDArray[np.bool_]:
     return place == 1
 
 
-def check_runs(runs: ArrayLike, n_rows: int) -> NDArray[np.bool_]:
-    """Which rows each of several runs leaves out: one row of labels per run, or just one."""
-    each = np.atleast_2d(np.asarray(runs))
-    if each.ndim != 2 or not len(each):
-        raise InputError(
-            f"Found labels of shape {np.shape(runs)}; one row of {n_rows} labels per run is needed."
-        )
-    return np.stack([check_left_out(run, n_rows) for run in each])
-
-
 def generator(random_state: Any) -> np.random.Generator:
     """The generator that a ``random_state`` stands for."""
     if isinstance(random_state, np.random.Generator):

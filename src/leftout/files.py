@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import secrets
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,7 +20,6 @@ from leftout.settings import Settings
 Content = str | bytes
 # What is tried on a folder before hours are spent: about as much as will be written.
 _TRIED_BYTES = 1 << 21
-_PART_FILE = re.compile(r"part-\d{5,}\.parquet")
 
 
 def write_whole(path: str | os.PathLike[str], content: Content) -> Path:
@@ -69,26 +67,6 @@ def write_into(folder: Path, contents: Mapping[str, Content]) -> list[Path]:
         raise
 
 
-def write_parts(
-    folder: Path, contents: Mapping[str, Content], name: str, parts: Iterable[tuple[str, bytes]]
-) -> list[Path]:
-    """:func:`write_into`, and a folder in it of files that come one by one; all of it, or nothing.
-
-    The parts are written first, beside the folder and hidden, since they may be many.
-    """
-    check_ours(folder, *contents, name)
-    home = next(each for each in folder.absolute().parents if each.exists())
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=home) as hidden:
-        fresh, old = Path(hidden) / "new", folder / name
-        fresh.mkdir()
-        names = [write_whole(fresh / part, data).name for part, data in parts]
-        written = write_into(folder, contents)
-        if old.is_dir():
-            old.rename(Path(hidden) / "old")
-        fresh.rename(old)
-    return [*written, *(old / part for part in names)]
-
-
 def own_folder(what: str) -> Path:
     """The folder of the user's own that is ours: for data to keep (``share``), or ``state``."""
     if sys.platform == "win32":
@@ -104,7 +82,7 @@ def own_folder(what: str) -> Path:
 def check_folder(folder: Path, *names: str) -> None:
     """Refuse a folder that nothing can be written to, before there is anything to write.
 
-    Nor are files or folders of these ``names`` replaced that somebody else made.
+    Nor are files of these ``names`` replaced that somebody else made.
     """
     existing = next(each for each in (folder, *folder.absolute().parents) if os.path.lexists(each))
     try:
@@ -121,16 +99,9 @@ def check_folder(folder: Path, *names: str) -> None:
 def check_ours(folder: Path, *names: str) -> None:
     """Refuse to replace what is not of ours: a result says so in its JSON, which is one of them."""
     there = [folder / name for name in names if os.path.lexists(folder / name)]
-    strange = [
-        path
-        for path in there
-        if path.is_dir() and not all(map(_PART_FILE.fullmatch, os.listdir(path)))
-    ]
     if there and not any(path.suffix == ".json" and _says_so(path) for path in there):
-        strange = there
-    if strange:
         raise InputError(
-            f"{str(strange[0])!r} is there, and not as a result of leftout; it is left as it is. "
+            f"{str(there[0])!r} is there, and not as a result of leftout; it is left as it is. "
             f"Choose another folder with {parameter_label('out')}."
         )
 

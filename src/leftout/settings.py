@@ -7,11 +7,12 @@ people ask for it elsewhere. :data:`EXECUTION` are the settings that a result do
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
-from leftout.errors import InputError
+from leftout.errors import InputError, in_python
 from leftout.text import shortened
 
 AUTO, EVIDENCE = "auto", "evidence"
@@ -99,20 +100,6 @@ def _groups(text: str) -> int | str:
     if not is_number(bare) or int(bare) < 1:
         raise ValueError
     return int(bare)
-
-
-def _numbers(text: str) -> list[int] | None:
-    """Numbers in a list with commas and ranges; None for ``auto``, an empty list for ``none``."""
-    if text in (AUTO, "none"):
-        return None if text == AUTO else []
-    found: list[int] = []
-    for part in text.split(","):
-        low, dash, high = part.strip().partition("-")
-        known = is_number(low) and (not dash or is_number(high))
-        if not known or not int(low) <= int(high or low) <= 100_000:
-            raise ValueError
-        found += range(int(low), int(high or low) + 1)
-    return found
 
 
 def _listed(text: str) -> list[str] | None:
@@ -333,12 +320,6 @@ EXECUTION = {
     "as_json": Setting("print a summary as JSON", "--json", takes=bool, in_python=False),
     "quiet": Setting("show no progress", "--quiet", takes=bool, in_python=False),
     "full": Setting("print the findings and the costs too", "--full", takes=bool, in_python=False),
-    "events": Setting(
-        "print progress, and answers as they come, as lines of JSON, for programs", "--events",
-        takes=bool, in_python=False),
-    "called": Setting(
-        "what the report calls the table; else the file's name", "--called", "NAME",
-        in_python=False),
 }  # fmt: skip
 # Options of other commands.
 OTHER_COMMANDS = {
@@ -347,24 +328,12 @@ OTHER_COMMANDS = {
     "groups_col": Setting(
         "column that says each row's group; several (A,B) for their combinations", "--groups-col",
         "COL", required=True),
-    "across": Setting(
-        "numbers of components to compare", "--across", "auto|none|1-15|2,5,9", takes=_numbers,
-        usual=AUTO, valid="a list of numbers such as 1-15, or 2,5,9; or auto, or none"),
     "fewest": Setting(
         "fewest rows of a group and of its rest; by default 30 or so", "--min-size", "N|5%",
         takes=_size, valid="a number of rows (200), or a share of them (5%)"),
     "depth": Setting(
         "most conditions of a name, and most known columns of a group", "--depth",
         takes=range(1, 4), usual="2"),
-    "top": Setting(
-        "most subgroups to list", "--top", takes=range(1, _UNBOUNDED), usual="10"),
-    "permutations": Setting(
-        "random groups of the same sizes to compare with", "--permutations",
-        takes=range(_UNBOUNDED), usual="199"),
-    "folds": Setting(
-        "folds that rows are held out in", "--folds", takes=range(2, _UNBOUNDED), usual="5"),
-    "repeats": Setting(
-        "times that rows are dealt anew", "--repeats", takes=range(1, _UNBOUNDED), usual="3"),
     "max_upload": Setting("the largest file that it takes", "--max-upload", "SIZE", usual="512MB"),
 }  # fmt: skip
 # What can be asked of an audit, by its name in Python, in the order of the guide.
@@ -374,3 +343,19 @@ AUDIT: dict[str, Setting] = {
 SETTINGS = {**AUDIT, **EXECUTION, **OTHER_COMMANDS}
 # What the page asks for, besides the part of each column.
 ON_PAGE = {name: setting for name, setting in AUDIT.items() if setting.page}
+# What is asked of the demo's table unless somebody asks for something else.
+DEMO = {"target": "approve=1", "n_restarts": "10"}
+
+
+def as_option(name: str, *value: Any) -> str:
+    """A parameter as what people write on the command line to ask for it."""
+    option = "--target COL=VALUE" if name == "positive" else ""
+    option = option or (SETTINGS[name].option if name in SETTINGS else "")
+    if not option:
+        return in_python(name, *value)
+    if not value:
+        return option
+    (given,) = value
+    text = ",".join(map(str, given)) if isinstance(given, list | tuple) else str(given)
+    text = shlex.quote(text)
+    return option.replace("VALUE", text) if "VALUE" in option else f"{option} {text}"

@@ -216,7 +216,8 @@ def listed(words: list[str]) -> str:
 
 def either(words: list[str]) -> str:
     """Words of which one holds: a or b; with commas where these are more, or have an "and"."""
-    comma = "," if any(" and " in word for word in words) or len(words) > 2 else ""
+    mixed = any(" and " in word or " or " in word for word in words)
+    comma = "," if mixed or len(words) > 2 else ""
     return ", ".join(words[:-1]) + f"{comma} or " * (len(words) > 1) + "".join(words[-1:])
 
 

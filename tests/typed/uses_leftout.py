@@ -23,7 +23,6 @@ from leftout import (
     Trust,
     datasets,
     explain,
-    plots,
     solvers,
     stability,
 )
@@ -70,5 +69,5 @@ def cost(X: NDArray[np.float64], y: NDArray[np.int64], groups: NDArray[np.int64]
     encoder = TableEncoder()
     planted, labels = datasets.make_planted(100, 8, 2, 30, random_state=0)
     assert_type(planted, NDArray[np.float64])
-    print(encoder, labels, explain, plots, stability, leftout.__version__)
+    print(encoder, labels, explain, stability, leftout.__version__)
     return paid.summary()

@@ -162,7 +162,7 @@ def _advice(groups: Sequence[GroupResult], mitigated: Mitigation, after: Afterwa
     """What to use instead, and why."""
     if after is not None:
         return after.told_brief
-    losses = mitigated.here.told_losses([each.label for each in groups])
+    losses = mitigated.told_losses([each.label for each in groups])
     return (
         f"Fair PCA with as many components brings {losses}; whether another group then loses as "
         "much was not tested."

@@ -283,7 +283,7 @@ def _outcome(audit: Audit, group: GroupResult) -> Answered:
 
 @_question("M001", "Fair PCA lowers the largest loss")
 def _mitigation(audit: Audit) -> Answered:
-    here = audit.mitigation.here
+    here = audit.mitigation
     sides = len(here.losses_before)
     lower = here.max_loss_after < here.max_loss_before * (1.0 - 1e-9)
     how = "with as many components"
@@ -386,7 +386,7 @@ def _some(columns: list[str]) -> str:
 
 @_question("T001", "The group changes if numbers that look like codes are categories")
 def _codes(audit: Audit) -> Answered:
-    intake, other = audit.intake, audit.other_reading
+    intake = audit.intake
     if intake.features is not None:
         return NOT_APPLICABLE, _FEATURES_GIVEN
     if not intake.codes:
@@ -395,8 +395,9 @@ def _codes(audit: Audit) -> Answered:
     numbers = (
         f"Read as numbers, though they look like codes: {leading(list(map(as_name, columns)))}."
     )
+    other = None if audit.readings is None else audit.readings.as_categories
     if other is None:
-        return None, f"{numbers} Not tried as categories."
+        return None, f"{numbers} {audit.skipped or 'Not tried as categories.'}"
     asked = parameter_label("categorical", [intake.called(column) for column in columns])
     detail = (
         f"{numbers} With categories instead ({counted(other.features, 'feature')}) a group of the "
@@ -472,12 +473,12 @@ def _repeated(audit: Audit) -> Answered:
     repeats = audit.repeats
     if repeats.beyond_chance:
         return True, repeats.told
-    if not repeats.n_repeated:
+    rows = repeats.distinct
+    if not rows.n_repeated:
         return False, "All rows are distinct."
     return False, (
-        f"{counted(repeats.n_repeated, 'row')} of {repeats.distinct.n_rows:,} repeat an earlier "
-        "one. They are not taken for copies: rows with few different values may be equal all the "
-        "same."
+        f"{counted(rows.n_repeated, 'row')} of {rows.n_rows:,} repeat an earlier one. They are not "
+        "taken for copies: rows with few different values may be equal all the same."
     )
 
 

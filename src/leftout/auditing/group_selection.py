@@ -10,15 +10,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from leftout.checks import generator
-from leftout.evidence.assess import NO_EVIDENCE
-from leftout.evidence.n_groups import HowMany, evidence_size, how_many
-from leftout.evidence.stability import Stability
+from leftout.evidence.n_groups import HowMany, how_many
+from leftout.evidence.stability import Stability, fit_with_seeds
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem
 from leftout.groups.sizes import check_size, default_smallest, group_sizes, worst_tenth
 from leftout.linalg.significance import describe_p
-from leftout.running import Report, warn
+from leftout.running import Report, Steps, warn
 from leftout.settings import AUTO, EVIDENCE, TENTH, Settings
 from leftout.solvers import Alternating, SearchResult
 from leftout.solvers.base import as_history
@@ -31,10 +29,14 @@ _THOROUGH_STARTS, _CHEAP = 600, 8_192
 FIXED = 0
 # A disparity that is larger by less than this share is as large.
 _BETTER = 1e-6
-# Shares of the variance closer than this, as a share of the first, tie.
-_TIED_SHARES = 1e-9
 # Surrogate tables that count groups, if as many were asked for.
 _COUNTING = 39
+# Sizes among which the one with the most evidence is chosen.
+_EVIDENCE_SIZES = 15
+_NO_EVIDENCE = (
+    "Size: copula surrogates lose as much at every size, so none has the most evidence; a tenth of "
+    "the rows is taken."
+)
 _NO_GROUPS = (
     "No number of groups goes beyond surrogate tables; what follows tells of one group all the "
     "same, "
@@ -75,26 +77,6 @@ def search_for(
     search.set_params(group_size=None if settings.group_size == EVIDENCE else settings.group_size)
     search._check_names()
     return search
-
-
-def components(search_problem: SearchProblem, asked: int | float) -> int:
-    """The number of components, settled once on all rows: not between two that tie.
-
-    A share of the variance leaves a choice: the next number that parts them.
-    """
-    d, shares = search_problem.problem.d, search_problem.explained
-    if not isinstance(asked, float):
-        return d
-    apart = np.flatnonzero(shares[:-1] - shares[1:] > _TIED_SHARES * shares[0]) + 1
-    apart = apart[apart < np.sum(shares > _TIED_SHARES * shares[0])]  # something must be left out
-    if not len(apart) or d in apart:
-        return d
-    other = int(apart[apart > d][0] if (apart > d).any() else apart[-1])
-    warn(
-        f"Components {d} and {d + 1} have equal variance, so which of them counts would be "
-        f"arbitrary; {other} components are used."
-    )
-    return other
 
 
 def evidence_rows(n_features: int) -> int:
@@ -154,9 +136,10 @@ def plan_groups(
         return GroupPlan(None, "free", k)
     tenth = worst_tenth(smallest, m, d)
     if asked == EVIDENCE:
-        found = evidence_size(
-            on_fewer(search, part, m), part, n_surrogates=settings.n_surrogates, progress=report
-        )
+        (found,) = how_many(
+            on_fewer(search, part, m), part, n_surrogates=settings.n_surrogates, most=1,
+            sizes=_EVIDENCE_SIZES, progress=report,
+        ).looked  # fmt: skip
         if found.counts:
             size, p, over = round(found.size / len(part) * m), found.p_value, found.n_sizes
             warn(
@@ -164,7 +147,7 @@ def plan_groups(
                 f"({describe_p(p)}); the smallest with about as much evidence as any is taken."
             )
             return GroupPlan([size], EVIDENCE, p_value=p, over_sizes=over)
-        warn(NO_EVIDENCE)
+        warn(_NO_EVIDENCE)
     if asked in (EVIDENCE, TENTH):
         # of several groups, half of the rows are left to the rest
         size = tenth if k == 1 else min(tenth, max(1, m // (2 * k)))
@@ -228,20 +211,20 @@ def best_seen(
     if disparity <= found.disparity_ + _BETTER * abs(found.disparity_):
         return found
     result = SearchResult(
-        labels=runs.labels[best], history=as_history([disparity], [0]), stopped="another start",
-        agreed=False,
+        labels=runs.labels[best], history=as_history([disparity], [0]), stopped="another start"
     )  # fmt: skip
     size = found.left_out_.size
     smallest, _ = group_sizes(None, size, *X.shape)
     return clone(found)._fit_result(X, search_problem.resized(smallest, size), result)
 
 
-def papers(
-    search: MaxDisparityPartition, X: pd.DataFrame, stability: Stability | None
-) -> MaxDisparityPartition:
-    """The best of the paper's runs."""
-    search = clone(search)
-    if stability is None:
-        return search.fit(X)
-    rngs = generator(search.random_state).spawn(len(stability.labels))
-    return search.set_params(random_state=rngs[int(np.argmax(stability.disparities))]).fit(X)
+def best_of_runs(
+    search: MaxDisparityPartition, X: pd.DataFrame, n_restarts: int, report: Report
+) -> tuple[MaxDisparityPartition, Stability | None]:
+    """The best of the paper's runs, and how they agree; of fewer than two, nothing."""
+    if n_restarts < 2:
+        return clone(search).fit(X), None
+    runs = fit_with_seeds(search, X, n_restarts, Steps(n_restarts, report))
+    disparities = np.array([run.disparity_ for run in runs])
+    labels = np.array([run.labels_ for run in runs], dtype=np.int8)
+    return runs[int(np.argmax(disparities))], Stability(labels=labels, disparities=disparities)

@@ -44,22 +44,21 @@ def named_and_known(
     wide: bool,
     n_jobs: int | None,
     report: Report,
-) -> tuple[NamedGroups | None, KnownGroups | None]:
+) -> tuple[NamedGroups, KnownGroups | None]:
     """Both kinds of groups on all rows, with what surrogate tables of ``rows`` explain."""
-    named, shared = None, found.representation
+    shared = found.representation
     how: dict[str, Any] = {"random_state": settings.random_state, "n_jobs": n_jobs}
-    if settings.preset is None:
-        named = named_groups(
-            intake.X,
-            intake.telling,
-            n_components=found.n_components_,
-            representation=shared,
-            depth=1 if wide else 2,  # pairs of very many columns would take hours
-            target=intake.target,
-            positive=intake.positive,
-            progress=report,
-            **how,
-        )
+    named = named_groups(
+        intake.X,
+        intake.telling,
+        n_components=found.n_components_,
+        representation=shared,
+        depth=1 if wide else 2,  # pairs of very many columns would take hours
+        target=intake.target,
+        positive=intake.positive,
+        progress=report,
+        **how,
+    )
     known, why = None, ""
     for depth in (2, 1) if intake.hidden else ():  # of very many groups, those of single columns
         report("known groups", 1, 1)
@@ -73,7 +72,7 @@ def named_and_known(
             why = str(error)
     if why and known is None:
         warn(f"Known groups were not compared. {why}")
-    if named is not None and not wide:
+    if not wide:
         named = subgroup_null_test(
             intake.X,
             named,
@@ -103,7 +102,7 @@ def measure_harm(
     given, its own steps make the features and its own model predicts, fitted anew in each fold, on
     all it sees.
     """
-    if intake.target is None or settings.preset is not None:
+    if intake.target is None:
         return None, ""
     leaks = [line.column for line in intake.leaks] if found.representation is None else []
     X = intake.X[:, ~np.isin(intake.sources, leaks)]

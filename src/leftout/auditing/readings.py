@@ -31,7 +31,7 @@ from leftout.text import as_name, counted, leading, percent, points
 ROBUST = 0.8
 # Missing cells tell the group if so much more of it has them than of the rest, or lacks them.
 _BLANKS_TELL = 0.5
-_AS_CATEGORIES = "numbers that look like codes as categories"
+AS_CATEGORIES = "numbers that look like codes as categories"
 
 
 @dataclass(frozen=True)
@@ -119,18 +119,6 @@ def find_blanks(found: MaxDisparityPartition, intake: PreparedTable) -> Blanks |
     )
 
 
-def read_otherwise(
-    found: MaxDisparityPartition, intake: PreparedTable, n_components: Any
-) -> OneReading | None:
-    """Who is left out, in any group, if columns that look like codes are categories?"""
-    if not intake.codes:
-        return None
-    X = intake.as_categories()
-    other = _searched(_for_same_sizes(found), X, n_components)
-    shared = _shared(other.labels_ > 0, found.labels_ > 0)
-    return OneReading(_AS_CATEGORIES, other.n_components_, X.shape[1], shared)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Readings(Serializable):
     """Who is left out under other readings of the table.
@@ -166,6 +154,11 @@ class Readings(Serializable):
     def needed(self) -> int:
         """Readings that a robust member is left out in."""
         return int(np.ceil(ROBUST * self.n_readings - 1e-9))
+
+    @property
+    def as_categories(self) -> OneReading | None:
+        """The reading of numbers that look like codes as categories; None where none do."""
+        return next((line for line in self.lines if line.choice == AS_CATEGORIES), None)
 
     @property
     def members(self) -> NDArray[np.bool_]:
@@ -276,14 +269,10 @@ def _for_same_sizes(found: MaxDisparityPartition) -> MaxDisparityPartition:
     return again.set_params(min_group_size=None)
 
 
-def _searched(search: MaxDisparityPartition, X: Array, n_components: Any) -> MaxDisparityPartition:
+def _left_out(search: MaxDisparityPartition, X: Array, n_components: int) -> NDArray[np.bool_]:
     again = clone(search).set_params(n_components=n_components)
     with collected_warnings():  # of a smallest size that follows from more features
-        return again.fit(X)
-
-
-def _left_out(search: MaxDisparityPartition, *seen: Any) -> NDArray[np.bool_]:
-    return np.asarray(_searched(search, *seen).labels_ > 0)
+        return np.asarray(again.fit(X).labels_ > 0)
 
 
 def _ways(
@@ -302,7 +291,7 @@ def _ways(
         scaling, called = ("minmax", "columns scaled to [0, 1]")
     for choice, Y in (
         (called, intake.scaled(scaling)),
-        (_AS_CATEGORIES, intake.as_categories() if intake.codes else None),
+        (AS_CATEGORIES, intake.as_categories() if intake.codes else None),
         ("gaps filled without saying so", _without_indicators(intake)),
     ):
         if Y is not None:

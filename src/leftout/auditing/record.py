@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from io import BytesIO
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from leftout.auditing.given import Audited
-from leftout.auditing.readings import Blanks, OneReading
+from leftout.auditing.readings import Blanks
 from leftout.data.profiling.relations import Relation
 from leftout.data.profiling.sentinels import Suspect
 from leftout.files import Serializable
 from leftout.groups.partition import MaxDisparityPartition
-
-if TYPE_CHECKING:
-    import pandas as pd
+from leftout.linalg.losses import Array
 
 # Components whose shares of the variance are listed.
 _SCREE = 50
@@ -44,10 +41,6 @@ class TableRecord(Serializable):
     copies: Annotated[list[Relation], "Columns left out because they repeat another."]
     proxies: Annotated[list[Relation], "Searched columns that alone tell a sensitive one."]
     suspects: Annotated[list[Suspect], "Values that may stand for something else."]
-    other_reading: Annotated[
-        OneReading | None,
-        "The same search with suspected codes as categories; null if there are none.",
-    ]
     blanks: Annotated[
         Blanks | None,
         "How far missing cells alone tell the group; null if no searched column has any.",
@@ -66,9 +59,8 @@ class TableRecord(Serializable):
             rows_in_table=intake.n_rows,
             features=intake.X.shape[1],
             target=None if intake.target is None else intake.target.name,
-            distinct_rows=audit.repeats.n_distinct,
+            distinct_rows=audit.repeats.distinct.n_distinct,
             missing_indicator_share=intake.indicator_share,
-            other_reading=audit.other_reading,
             blanks=audit.blanks,
         )
 
@@ -147,32 +139,18 @@ class Chunks(Serializable):
     n_files, n_chunks, n_rows : int
     n_sampled : int
         Rows that were looked at one by one.
-    all_rows, sample : list of str
-        Parts of the result that come from all rows, and from the sample.
     examined : MaxDisparityPartition
         The group among the rows of the sample.
-    parts : callable
-        Yields a name and a data frame for each chunk: rows, groups, scores.
-    end : callable
-        Removes what was kept in case that the audit is stopped.
+    scores : callable
+        Passes over all rows, and gives how far each leans to the left-out side.
     """
 
-    hidden = ("examined", "parts", "end")
+    hidden = ("examined", "scores")
 
     engine: str
     n_files: int
     n_chunks: int
     n_rows: int
     n_sampled: int
-    all_rows: list[str]
-    sample: list[str]
     examined: MaxDisparityPartition
-    parts: Callable[[], Iterator[tuple[str, pd.DataFrame]]]
-    end: Callable[[], None]
-
-    def parquet(self) -> Iterator[tuple[str, bytes]]:
-        """The files of the folder groups: names, and what is in each."""
-        for name, part in self.parts():
-            buffer = BytesIO()
-            part.to_parquet(buffer, index=False)
-            yield name, buffer.getvalue()
+    scores: Callable[[], Array]

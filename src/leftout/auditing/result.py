@@ -19,7 +19,7 @@ from leftout import __version__
 from leftout.auditing.answer import answer_of
 from leftout.auditing.given import Audited, audited
 from leftout.auditing.group_result import Answer, Finding, GroupResult, check_finding
-from leftout.auditing.readings import Blanks, OneReading, Readings
+from leftout.auditing.readings import Blanks, Readings
 from leftout.auditing.record import Chunks, PartitionRecord, PcaRecord, TableRecord
 from leftout.data.preparation import PreparedTable
 from leftout.data.profiling.column_types import ColumnFacts
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-SCHEMA_VERSION = "4.0"
+SCHEMA_VERSION = "5.0"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -83,8 +83,6 @@ class Audit(Serializable):
     intake : PreparedTable
         The table: its columns, the numbers made of them, and the encoder that made them; of a table
         in chunks, of a sample of its rows.
-    other_reading : OneReading or None
-        The same search with columns that look like codes as categories; None if none do.
     readings : Readings or None
         Who is left out under other readings of the table; None where these were not tried.
     blanks : Blanks or None
@@ -105,8 +103,8 @@ class Audit(Serializable):
     created : str
         When the audit was made, UTC: all that differs between two runs of the same command.
     chunks : Chunks or None
-        Only where the table was passed over chunk by chunk: by whom, and which parts of the result
-        come from all rows.
+        Only where the table was passed over chunk by chunk: by whom, and how many rows were looked
+        at one by one; a note says what comes from these.
     """
 
     partition: MaxDisparityPartition
@@ -130,7 +128,6 @@ class Audit(Serializable):
     no_afterwards: str = ""
     skipped: str = ""
     findings: list[Finding] = field(default_factory=list)
-    other_reading: OneReading | None = None
     readings: Readings | None = None
     blanks: Blanks | None = None
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
@@ -228,7 +225,9 @@ class Audit(Serializable):
         import pandas as pd
 
         if self.chunks is not None:
-            return pd.concat([part for _, part in self.chunks.parts()], ignore_index=True)
+            sides = pd.Categorical.from_codes(self.partition.labels_, ["rest", "left out"])
+            rows = np.arange(self.chunks.n_rows)
+            return pd.DataFrame({"row": rows, "group": sides, "score": self.chunks.scores()})
         columns = {"row": self.intake.rows, **self._rows()}
         if self.readings is not None and len(self.readings.counts) == len(self.intake.rows):
             columns["readings"] = self.readings.counts
@@ -337,3 +336,7 @@ class Audit(Serializable):
     def csv(self) -> str:
         """The text of groups.csv."""
         return self.groups.to_csv(index=False, lineterminator="\n")
+
+    def parquet(self) -> bytes:
+        """The content of groups.parquet, which very many rows are written to."""
+        return self.groups.to_parquet(index=False)

@@ -27,10 +27,9 @@ from leftout.auditing.measuring import (
     measure_harm,
     named_and_known,
 )
-from leftout.auditing.readings import find_blanks, read_in_other_ways, read_otherwise
+from leftout.auditing.readings import find_blanks, read_in_other_ways
 from leftout.auditing.result import Audit
 from leftout.checks import generator
-from leftout.data.binning import most_informative
 from leftout.data.preparation import PreparedTable, prepare_table
 from leftout.data.sources import Source
 from leftout.downstream.outcomes import GROUP
@@ -38,15 +37,12 @@ from leftout.errors import InputError
 from leftout.evidence.assess import N_SPLITS, assess
 from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.refit import SearchTask
-from leftout.evidence.stability import Stability, agreement, restarts
+from leftout.evidence.stability import Stability, restarts
 from leftout.explain import Explanation
 from leftout.explain.attribution import search_without
-from leftout.explain.explanation import RULE_COLUMNS
-from leftout.explain.sentence import better_sentence
 from leftout.fair.assessment import afterwards
 from leftout.fair.mitigation import Mitigation, mitigate
 from leftout.groups.fitted import one_vs_rest
-from leftout.groups.known import KnownGroups
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.problem_setup import SMALL, SearchProblem
 from leftout.groups.sizes import group_sizes
@@ -71,8 +67,7 @@ NOT_IN_QUICK = "Not looked at in a quick audit. Audit again without it."
 NOT_YET = "Not looked at yet."
 PAPER = "The paper's preset does not look at this. Audit without it."
 
-
-Listener = Callable[[Audit], None] | None
+Listener = Callable[[Audit], None]
 
 
 @dataclass(eq=False)
@@ -118,12 +113,7 @@ class AuditPipeline:
                 group_sizes(search.min_group_size, size, *intake.X.shape, n_groups=count)
             search.set_params(n_groups=1, group_size=None)
         problem = search._build_problem(intake.X).resized(size=None)
-        d = problem.problem.d
-        if representation is None:
-            d = group_selection.components(problem, settings.n_components)
-        if d != problem.problem.d:
-            problem = search.set_params(n_components=d)._build_problem(intake.X).resized(size=None)
-        search.set_params(n_components=d, group_size=None)
+        search.set_params(n_components=problem.problem.d, group_size=None)
         X = pd.DataFrame(intake.X, columns=intake.feature_names)
         rows, part = np.arange(len(X)), X
         few = group_selection.evidence_rows(X.shape[1])
@@ -138,16 +128,14 @@ class AuditPipeline:
             )
         return cls(intake, search, problem, settings, X, rows, part, stages, given=given)
 
-    def audit(self, notes: list[str], first: Listener = None, partial: Listener = None) -> Audit:
+    def audit(self, notes: list[str], listener: Listener | None = None) -> Audit:
         """All stages; ``notes`` are what was and will be said on the way."""
         asked, report, stability = self.settings, self.stages.begin(FIND), None
         if asked.preset == "paper":
             plan = GroupPlan(None, "free")
-            if asked.n_restarts >= 2:
-                stability = agreement(
-                    clone(self.search), self.X, n_restarts=asked.n_restarts, progress=report
-                )
-            found = group_selection.papers(self.search, self.X, stability)
+            found, stability = group_selection.best_of_runs(
+                self.search, self.X, asked.n_restarts, report
+            )
         else:
             d = self.search_problem.problem.d
             plan = group_selection.plan_groups(
@@ -156,7 +144,7 @@ class AuditPipeline:
             found = self.find(plan)
         with one_thread(plan.n_groups == 1 and self.wide and self.X.size <= SMALL):
             start = self.started(found, plan, notes, stability)
-        return self.answered(start, plan, first, partial)
+        return self.answered(start, plan, listener)
 
     @property
     def n_rows(self) -> int:
@@ -177,15 +165,11 @@ class AuditPipeline:
         stability: Stability | None = None,
     ) -> Audit:
         """Who the groups of a plan are, and what Fair PCA does about it; no finding yet."""
-        other = blanks = None
-        if self.settings.preset is None and self.given is None:
-            blanks = find_blanks(found, self.intake)
-            other = read_otherwise(found, self.intake, self.settings.n_components)
         report, alone = self.stages.begin(EXPLAIN), found.n_groups_ == 1
         groups = [
             GroupResult(
                 label=label, alone=alone, partition=one_vs_rest(found, label),
-                explanation=self._explained(found, stability, report, label),
+                explanation=self._explained(found, report, label),
                 stability=stability,
             )
             for label in range(1, found.n_groups_ + 1)
@@ -197,8 +181,7 @@ class AuditPipeline:
             chosen=plan.chosen,
             mitigation=self.mitigated(found, self.stages.begin(MITIGATE)),
             intake=self.intake,
-            other_reading=other,
-            blanks=blanks,
+            blanks=find_blanks(found, self.intake) if self.given is None else None,
             repeats=find_repeats(self.intake.X),
             trust_rows=self.rows,
             smallest=self.search_problem.problem.min_size,
@@ -208,16 +191,14 @@ class AuditPipeline:
             notes=notes,
         )
 
-    def answered(
-        self, start: Audit, plan: GroupPlan, first: Listener = None, partial: Listener = None
-    ) -> Audit:
+    def answered(self, start: Audit, plan: GroupPlan, listener: Listener | None = None) -> Audit:
         """The first answer or, where that is not all that was asked for, the whole."""
-        answer = with_findings(start, self._skipped or NOT_IN_QUICK)
+        why = NOT_IN_QUICK if self.settings.preset is None else PAPER
+        answer = with_findings(start, why)
         if self.settings.quick:
             return answer
-        for tell in (first, partial):
-            if tell is not None:
-                tell(answer)
+        if listener is not None:
+            listener(answer)
         now = self._from_other_starts(start, plan)
         later: list[tuple[Callable[[Audit], Audit], bool]] = [  # which are told of at once
             (self._subgroups, True),
@@ -229,15 +210,9 @@ class AuditPipeline:
         ]
         for stage, at_once in later:
             now = stage(now)
-            if at_once and partial is not None:
-                partial(with_findings(now, NOT_YET))
-        return with_findings(now, self._skipped)
-
-    @property
-    def _skipped(self) -> str:
-        """Why no evidence is gathered, if it is not."""
-        paper, quick = self.settings.preset == "paper", self.settings.quick
-        return PAPER if paper else NOT_IN_QUICK if quick else ""
+            if at_once and listener is not None:
+                listener(with_findings(now, NOT_YET))
+        return with_findings(now, "")
 
     @property
     def _whole(self) -> bool:
@@ -261,7 +236,7 @@ class AuditPipeline:
     def _from_other_starts(self, now: Audit, plan: GroupPlan) -> Audit:
         """With searches from other starts, always the same: a better group they find is taken."""
         by_size = now.alone and self._whole and now.chunks is None
-        if self._skipped or not by_size or self._runs < 2:
+        if not by_size or self._runs < 2:
             return now
         found, runs = now.examined, self._runs
         task = SearchTask.of(clone(self.search).set_params(random_state=FIXED), self.part)
@@ -273,42 +248,21 @@ class AuditPipeline:
         return now.each(stability=[stability])
 
     def _subgroups(self, now: Audit) -> Audit:
-        """With subgroups, known groups, and the sentence that subgroups make where it is better."""
+        """With subgroups and known groups."""
         named, known = named_and_known(
             now.examined, self.intake, self.settings, few_of(self.rows, self.X.shape[1]),
             self.wide, self.search.n_jobs, self.stages.begin(NAME),
         )  # fmt: skip
-        now = replace(now, named=named, known=known and self.counted(known))
-        if now.chunks is not None:  # whose sentence is counted on all rows, of which these are some
-            return now
-        told = [
-            replace(
-                each.explanation,
-                sentence=better_sentence(each.explanation.sentence, named, each.left_out.mask),
-            )
-            for each in now.left_out_groups
-        ]
-        return now.each(explanation=told)
-
-    def counted(self, known: KnownGroups) -> KnownGroups:
-        """Known groups with what they lose on all rows."""
-        return known
-
-    @property
-    def _searched_after(self) -> NDArray[np.intp]:
-        """Rows among which the worst off are searched again after a mitigation."""
-        return few_of(np.arange(len(self.X)), self.X.shape[1])
+        return replace(now, named=named, known=known)
 
     def _afterwards(self, now: Audit) -> Audit:
         """With whom mitigation leaves worst off; of many rows, some are looked at."""
-        if self._skipped:
-            return now
-        found, rows = now.examined, self._searched_after
+        found, rows = now.examined, few_of(np.arange(len(self.X)), self.X.shape[1])
         if now.chunks is not None or self.wide:
             large = "is wide" if self.wide else "does not fit into memory"
-            why = f"Not looked at where a table {large}: call leftout.afterwards on a part of it."
+            why = f"Not looked at where a table {large}: audit a part of it."
             return replace(now, no_afterwards=why)
-        groups = found.left_out_.mask if now.alone else found.labels_
+        groups = found.left_out_.mask.astype(np.intp) if now.alone else found.labels_
         try:
             with collected_warnings():  # what they say of halves is nothing for an audit
                 after = afterwards(
@@ -341,35 +295,26 @@ class AuditPipeline:
 
     def _evidence(self, now: Audit, plan: GroupPlan) -> Audit:
         """With what explains the loss of each group, whether it replicates, and who belongs."""
-        report = self.stages.begin(TRUST)
-        if self._skipped:
-            return now
-        found = now.examined
+        report, found = self.stages.begin(TRUST), now.examined
         n_jobs, seed = self.search.n_jobs, self.search.random_state
         weighed = assess(
             clone(found).set_params(random_state=seed, n_jobs=n_jobs), self.part,
             n_surrogates=self.settings.n_surrogates, n_restarts=self._runs,
             splits=self.splits, progress=report, found=found,
             everyone=None if self._whole else self.X,
-            stability=now.stability if now.alone else None,
+            stability=now.stability if now.alone else None, names=self.intake.sources,
         )  # fmt: skip
         over: dict[str, Any] = {}
         if plan.p_value is not None:  # the evidence has chosen among sizes already
             over = {"p_value": plan.p_value, "over_sizes": plan.over_sizes}
-        trusts = [
-            replace(
-                each, of_rows=len(self.X), chosen=plan.chosen, **over,
-                parts=each.parts and replace(each.parts, names=self.intake.sources),
-            )
-            for each in weighed
-        ]  # fmt: skip
+        trusts = [replace(each, of_rows=len(self.X), **over) for each in weighed]
         return now.each(trust=trusts, stability=[each.stability for each in trusts])
 
     def _explained_further(self, now: Audit) -> Audit:
-        """With what other runs and searches without leading columns say of the group."""
-        if self._skipped or not now.alone:
+        """With what searches without leading columns say of the group."""
+        if not now.alone:
             return now
-        found, told, stability = now.examined, now.explanation, now.stability
+        found, told = now.examined, now.explanation
         if not self._whole:  # the group that the same search finds in the part
             size = found.left_out_.share
             found = clone(self.search).set_params(min_group_size=None, group_size=size)
@@ -380,23 +325,17 @@ class AuditPipeline:
             leading = list(told.by_column())[:_WHAT_IF]
         steps = Steps(len(leading), self.stages.report)
         told = replace(told, what_if=search_without(found, X, sources, leading, steps))
-        if stability is not None:
-            columns = [column.take(self.rows) for column in self.intake.telling]
-            columns = most_informative(columns, found.left_out_.mask, RULE_COLUMNS)
-            often = explain.rule_frequency(columns, stability.labels)
-            told = replace(told, rule_frequency=often)
         return now.each(explanation=[told])
 
     def _read_otherwise(self, now: Audit) -> Audit:
         """With who is left out under other readings of the table."""
-        if self.settings.preset is not None or now.chunks is not None:
+        if now.chunks is not None:
             return now
         return replace(now, readings=read_in_other_ways(now.examined, self.intake, self.settings))
 
     def _explained(
         self,
         found: MaxDisparityPartition,
-        stability: Stability | None,
         report: Report,
         label: int,
     ) -> Explanation:
@@ -410,8 +349,7 @@ class AuditPipeline:
             positive=intake.positive,
             sensitive=intake.sensitive,
             sources=intake.sources,
-            runs=None if stability is None else stability.labels,
-            what_if=_WHAT_IF if self.settings.preset is not None else 0,
+            what_if=0,
             rows=self.settings.rows,
             label=label,
             progress=report,

@@ -9,17 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from leftout.cli.common import (
-    Events,
-    deliver,
-    interruptible,
-    own_words,
-    refused,
-    reported,
-    takes,
-    write,
-)
-from leftout.settings import AUDIT, EXECUTION, NAMES, Settings
+from leftout.cli.common import deliver, interruptible, own_words, refused, reported, takes
+from leftout.settings import AUDIT, DEMO, EXECUTION, NAMES, Settings
 
 if TYPE_CHECKING:
     from leftout.auditing.result import Audit
@@ -28,8 +19,8 @@ if TYPE_CHECKING:
 _AUDIT_OPTIONS = [name for name, setting in {**AUDIT, **EXECUTION}.items() if setting.option]
 # What the embedded table has no use for.
 _NOT_OF_DEMO = (
-    "features", "pipeline", "pipeline_step", "trust_types", "sheet", "dictionary", "called",
-    "engine", "scheduler", "memory",
+    "features", "pipeline", "pipeline_step", "trust_types", "sheet", "dictionary", "engine",
+    "scheduler", "memory",
 )  # fmt: skip
 
 
@@ -37,7 +28,6 @@ _NOT_OF_DEMO = (
 @takes("tables", *_AUDIT_OPTIONS)
 def audit(
     tables: tuple[str, ...],
-    called: str | None,
     engine: str | None,
     scheduler: str | None,
     memory: str | None,
@@ -49,30 +39,29 @@ def audit(
     TABLE is a CSV or TSV file (also gzipped), Parquet, Feather or Excel, with names in its first
     line. It may be in parts: several files, a folder, or a pattern ('data/*.parquet'); what is too
     large for memory is passed over chunk by chunk. Writes report.html, audit.json and groups.csv
-    (or groups/part-*.parquet) to a folder, by default leftout-TABLE.
+    (or groups.parquet) to a folder, by default leftout-TABLE.
     """
 
     def read() -> tuple[Any, Any]:
         from leftout.engine.tables import opened
 
-        return opened(tables, given["sheet"], engine, memory, called)
+        return opened(tables, given["sheet"], engine, memory)
 
     with interruptible():
         from leftout.engine.tables import HERE, named
 
         engine = "dask" if engine is None and scheduler is not None else engine
-        folder = Path(f"leftout-{named([called] if called else tables)}") if out is None else out
+        folder = Path(f"leftout-{named(tables)}") if out is None else out
         where = {
             "engine": engine, "scheduler": scheduler or (HERE if engine == "dask" else None),
             "memory": memory, "resume": True,
         }  # fmt: skip
-        command = own_words({tables[0]: called} if called else {})
-        _run(read, folder, given, where, command=command)
+        _run(read, folder, given, where)
 
 
 @click.command()
 @takes(
-    *(name for name in _AUDIT_OPTIONS if name not in _NOT_OF_DEMO), n_restarts=10,
+    *(name for name in _AUDIT_OPTIONS if name not in _NOT_OF_DEMO), **DEMO,
     out=Path("leftout-demo"),
 )  # fmt: skip
 def demo(out: Path, **given: Any) -> None:
@@ -85,19 +74,14 @@ def demo(out: Path, **given: Any) -> None:
     def read() -> tuple[Any, Any]:
         from leftout.data.sources import Source
         from leftout.datasets import load_demo
-        from leftout.errors import InputError
 
-        try:
-            table = load_demo()
-        except ImportError as error:
-            raise InputError(str(error)) from error
+        table = load_demo()
         return Source(table), table
 
     with interruptible():
         from leftout.datasets import demo_dictionary
 
-        decided = {"target": "approve", "positive": 1} if given["target"] is None else {}
-        _run(read, out, given, {}, command=own_words(), dictionary=demo_dictionary(), **decided)
+        _run(read, out, {**given, "dictionary": demo_dictionary()}, {})
 
 
 def _run(
@@ -105,75 +89,62 @@ def _run(
     folder: Path,
     given: dict[str, Any],
     where: dict[str, Any],
-    **more: Any,
 ) -> None:
     """Audit a table as people ask, and deliver what was found.
 
     ``read`` gives the table, and something with its columns; ``where`` says which machines work on
-    it, and ``more`` settings stand as given.
+    it.
     """
-    quiet, events = given["quiet"], Events() if given["events"] else None
     with ExitStack() as running:  # a cluster is needed until all is written
-        with interruptible(), reported(quiet or events is not None) as report, refused():
+        with interruptible(), reported(given["quiet"]) as report, refused():
             from leftout.cli import options
             from leftout.engine.run import run
-            from leftout.engine.tables import ChunkedTable
-            from leftout.files import check_folder, check_ours
+            from leftout.files import check_folder
 
-            report = report if events is None else events.progress
             asked = {name: given[name] for name in AUDIT if name in given}
-            check_folder(folder, "audit.json", "report.html", "groups.csv")
+            check_folder(folder, "audit.json", "report.html", "groups.csv", "groups.parquet")
             report("reading the table", 0, 1)
             table, columns = read()
-            if isinstance(table, ChunkedTable) and not table.whole:
-                check_ours(folder, "audit.json", "groups")
             for name in (name for name, setting in AUDIT.items() if setting.takes == NAMES):
                 asked[name] = options.names(given[name], columns, name)
             asked["prediction"] = options.column(given["prediction"], columns, "prediction")
             asked["target"], asked["positive"] = options.target(given["target"], columns)
             found = run(
                 table,
-                Settings(**asked | more),
+                Settings(**asked, command=own_words()),
                 n_jobs=given["n_jobs"],
                 progress=report,
-                first=_announced(quiet or events is not None),
-                partial=None if events is None else events.answer,
+                listener=None if given["quiet"] else _announced(),
                 running=running,
                 **where,
             )
             report("writing the report", 1, 1)
-            contents, parts = _written(found)
-            if events is not None:
-                events.done(found, write(folder, contents, parts))
-        if events is None:
-            from leftout.cli import terminal
+            contents = _written(found)
+        from leftout.cli import terminal
 
-            brief = found.to_dict() if given["as_json"] else None
-            with interruptible(), refused():
-                deliver(
-                    folder,
-                    contents,
-                    lambda to: terminal.show_audit(to, found, given["full"]),
-                    brief,
-                    parts,
-                )
-        if found.chunks is not None:
-            found.chunks.end()
+        brief = found.to_dict() if given["as_json"] else None
+        with interruptible(), refused():
+            deliver(
+                folder, contents, lambda to: terminal.show_audit(to, found, given["full"]), brief
+            )
 
 
-def _written(found: Audit) -> tuple[dict[str, str | bytes], Any]:
-    """What is written to the folder, and the files of its folder ``groups``, if it has one."""
+def _written(found: Audit) -> dict[str, str | bytes]:
+    """What is written to the folder; of very many rows, their groups as Parquet."""
     contents: dict[str, str | bytes] = {"report.html": found.html(), "audit.json": found.json()}
     if found.chunks is not None:
-        return contents, found.chunks.parquet()
-    return contents | {"groups.csv": found.csv()}, None
+        return contents | {"groups.parquet": found.parquet()}
+    return contents | {"groups.csv": found.csv()}
 
 
-def _announced(quiet: bool) -> Callable[[Audit], None] | None:
-    """Tell whoever waits the first answer, while evidence is gathered."""
+def _announced() -> Callable[[Audit], None]:
+    """Tell whoever waits the first answer, once, while evidence is gathered."""
+    told: list[Audit] = []
 
     def announce(found: Audit) -> None:
-        click.echo(f"{found.answer.fact} {found.answer.who}", err=True)
-        click.echo("Now: subgroups, costs, why, and whether it replicates.\n", err=True)
+        if not told:
+            click.echo(f"{found.answer.fact} {found.answer.who}", err=True)
+            click.echo("Now: subgroups, costs, why, and whether it replicates.\n", err=True)
+        told.append(found)
 
-    return None if quiet else announce
+    return announce

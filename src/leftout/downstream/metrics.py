@@ -12,14 +12,20 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from leftout.downstream.outcomes import Mask, PredictionTarget, Rows
+from leftout.downstream.outcomes import ComparedGroups, Mask, PredictionTarget, Rows
 from leftout.linalg.losses import Array
 from leftout.linalg.significance import CONFIDENCE, Interval
 
 # Draws that are added up at a time.
 _DRAWS_TOGETHER = 64
-# The mean of a group, that of its rest, and the former minus the latter.
-Three = tuple[Interval, Interval, Interval]
+
+
+class Difference(NamedTuple):
+    """A number on a group, on its rest, and the former minus the latter."""
+
+    group: Interval
+    rest: Interval
+    extra: Interval
 
 
 def row_terms(
@@ -123,29 +129,43 @@ class BootstrapMeasures(NamedTuple):
     def of(
         cls,
         target: PredictionTarget,
-        terms: dict[str, Array],
-        strata: Rows,
+        guesses: Array,
+        chances: Array,
+        sides: ComparedGroups,
         draws: int,
         rng: np.random.Generator,
     ) -> BootstrapMeasures:
-        """From what rows add, (rows, ..., sides) by name; rows are drawn within strata."""
-        shape = terms["rows"].shape[1:]
-        stacked = np.stack(list(terms.values()), axis=1).reshape(len(strata), -1)
-        sums = bootstrap_sums(stacked, strata, draws, rng).reshape(1 + draws, len(terms), *shape)
-        by_name = dict(zip(terms, np.moveaxis(sums, 1, 0), strict=True))
+        """Of predictions (..., repeats, rows), with the probabilities of classes.
+
+        What rows add is averaged over repeats; rows are drawn within each group.
+        """
+        members, averaged = sides.members(), dict[str, list[Array]]()
+        *which, _, n_rows = guesses.shape
+        for place in np.ndindex(*which):
+            repeats = [
+                row_terms(target, *each, members)
+                for each in zip(guesses[place], chances[place], strict=True)
+            ]
+            for name in repeats[0]:
+                mean = np.mean([each[name] for each in repeats], axis=0)
+                averaged.setdefault(name, []).append(mean)
+        terms = np.stack([np.stack(each, axis=1) for each in averaged.values()], axis=1)
+        sums = bootstrap_sums(terms.reshape(n_rows, -1), sides.place, draws, rng)
+        sums = sums.reshape(1 + draws, len(averaged), *which, members.shape[1])
+        by_name = dict(zip(averaged, np.moveaxis(sums, 1, 0), strict=True))
         with np.errstate(invalid="ignore", divide="ignore"):
             values = _measures(target, by_name)
-        return cls(values, by_name["rows"][0].reshape(-1, shape[-1])[0])
+        return cls(values, by_name["rows"][0].reshape(-1, members.shape[1])[0])
 
     def at(self, *where: int) -> dict[str, Interval]:
         """Every measure on a side, the last of ``where``; before it, which model and features."""
         rows = self.rows[where[-1]]
         return {name: interval(of.T[where[::-1]], rows) for name, of in self.values.items()}
 
-    def apart(self, values: Array, side: int, other: int) -> Three:
+    def apart(self, values: Array, side: int, other: int) -> Difference:
         """The interval of ``values`` (1 + draws, sides) on two sides, and of their difference."""
         a, b = self.rows[side], self.rows[other]
-        return (
+        return Difference(
             interval(values[:, side], a),
             interval(values[:, other], b),
             interval(values[:, side] - values[:, other], min(a, b)),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,21 +11,18 @@ from numpy.typing import ArrayLike
 from leftout.checks import check_whole, generator
 from leftout.data.columns import Column, column_of
 from leftout.data.roles import levels_of, value_of
-from leftout.downstream.metrics import BootstrapMeasures, row_terms
+from leftout.downstream.metrics import BootstrapMeasures
 from leftout.downstream.outcomes import (
     ComparedGroups,
     PredictionTarget,
     as_target,
     prediction_target,
 )
-from leftout.downstream.result import GroupComparison, measures_table
+from leftout.downstream.result import GroupComparison
 from leftout.errors import InputError
 from leftout.linalg.losses import Array
 from leftout.linalg.significance import Interval
 from leftout.text import counted, unambiguous
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -45,48 +41,42 @@ class ComparedPrediction(GroupComparison):
         Rows of each side.
     measures : dict
         Of each side, each measure and its interval.
-    gaps : dict
-        Of each group, each measure minus that of all other rows.
+    gap : Interval
+        The error of the group minus that of the rest.
     prediction : str
         What the prediction is called.
     """
 
-    also = ("gap", "errs_more", "told", "told_base")
+    also = ("errs_more", "told", "told_base")
 
     probabilities: bool
     missing: int
     sizes: dict[str, int]
     measures: dict[str, dict[str, Interval]]
-    gaps: dict[str, dict[str, Interval]]
+    gap: Interval
     prediction: str = "prediction"
-
-    @property
-    def gap(self) -> Interval:
-        """The error of the group minus that of the rest."""
-        return self.gaps[self.group]["error"]
 
     @property
     def errs_more(self) -> bool:
         """Whether it errs clearly more on the group than on the rest, and enough to matter."""
         return self._enough(self.gap)
 
-    @cached_property
-    def table(self) -> pd.DataFrame:
-        """One line for each side; each measure with its interval."""
-        return measures_table(
-            ({"side": side, "rows": self.sizes[side]}, of) for side, of in self.measures.items()
-        )
-
     def summary(self) -> str:
         """What was found, in a few sentences."""
-        return f"{self._errors} {self.told_base}"
+        return f"{self.told} {self.told_base}"
 
     @property
     def told(self) -> str:
         """The errors on both sides, and whether it errs more on one of them."""
+        a, b = self._both("error")
         errs = f"errs more on {self._group} than on {self._rest}"
         verdict = f"It {errs}." if self.errs_more else f"That it {errs} is not shown."
-        return f"{self._errors} {verdict}"
+        return (
+            f"{self.target}: the {self._words.error} is {a} for {self._group} "
+            f"({counted(self.sizes[self.group], 'row')}) and {b} for {self._rest} "
+            f"({counted(self.sizes[self.rest], 'row')}), a difference of {self.around(self.gap)}. "
+            f"{verdict}"
+        )
 
     @property
     def told_base(self) -> str:
@@ -96,15 +86,6 @@ class ComparedPrediction(GroupComparison):
         if self.missing:
             text += f" {counted(self.missing, 'row')} without target or prediction are left out."
         return text
-
-    @property
-    def _errors(self) -> str:
-        a, b = self._both("error")
-        return (
-            f"{self.target}: the {self._words.error} is {a} for {self._group} "
-            f"({counted(self.sizes[self.group], 'row')}) and {b} for {self._rest} "
-            f"({counted(self.sizes[self.rest], 'row')}), a difference of {self.around(self.gap)}."
-        )
 
     def _both(self, measure: str) -> list[str]:
         sides = (self.group, self.rest)
@@ -134,7 +115,7 @@ def compare_prediction(
     Returns
     -------
     ComparedPrediction
-        ``table``, ``gap``, ``gaps``, ``errs_more``, ``measures``, ``summary()``, ``to_dict()``.
+        ``gap``, ``errs_more``, ``measures``, ``summary()``, ``to_dict()``.
 
     Examples
     --------
@@ -160,9 +141,9 @@ def compare_prediction(
     target, sides = target.take(np.flatnonzero(there)), sides.take(rows)
     sides.check(target, varied=False)
     guesses, chances, probabilities = _read(given.take(rows), column, target)
-    terms = row_terms(target, guesses, chances, sides.members())
-    rng = generator(random_state)
-    found = BootstrapMeasures.of(target, terms, sides.place, bootstrap, rng)
+    found = BootstrapMeasures.of(
+        target, guesses[None], chances[None], sides, bootstrap, generator(random_state)
+    )
     if not probabilities:
         del found.values["auc"]
     sides = sides.led_by(-found.rows)
@@ -176,13 +157,7 @@ def compare_prediction(
         missing=len(column) - len(rows),
         sizes={name: int(found.rows[side]) for side, name in sides.sides},
         measures={name: found.at(side) for side, name in sides.sides},
-        gaps={
-            group: {
-                name: found.apart(of, side, sides.rest_side(side))[2]
-                for name, of in found.values.items()
-            }
-            for side, group in enumerate(sides.names)
-        },
+        gap=found.apart(found.values["error"], sides.first, sides.rest_side(sides.first))[2],
         prediction=given.name,
     )
 

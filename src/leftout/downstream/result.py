@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from leftout.downstream.metrics import Difference
 from leftout.downstream.outcomes import ALL, FAIR_PCA, MITIGATIONS, SHARED, side_called
 from leftout.files import Serializable
 from leftout.linalg.significance import Interval
@@ -41,14 +41,6 @@ class Figure(Serializable):
     measures: dict[str, Interval]
 
 
-class Difference(NamedTuple):
-    """A measure from the shared PCA minus that from other features: in a group, in the rest."""
-
-    group: Interval
-    rest: Interval
-    extra: Interval  # the group's minus the rest's
-
-
 @dataclass(frozen=True)
 class Cost(Serializable):
     """Differences of one measure, of one model: what PCA costs, and what mitigations give back.
@@ -66,18 +58,6 @@ class Cost(Serializable):
     rest_cost: Interval
     extra_cost: Interval
     returns: dict[str, Difference]
-
-
-def measures_table(lines: Iterable[tuple[dict[str, Any], dict[str, Interval]]]) -> pd.DataFrame:
-    """A table with one row for each line: who it is about, and each measure with its interval."""
-    import pandas as pd
-
-    rows = []
-    for row, measures in lines:
-        for name, (value, low, high) in measures.items():
-            row = row | {name: value, f"{name}_low": low, f"{name}_high": high}
-        rows.append(row)
-    return pd.DataFrame(rows)
 
 
 class Wording(NamedTuple):
@@ -272,10 +252,15 @@ class Harm(GroupComparison):
     @cached_property
     def table(self) -> pd.DataFrame:
         """One line for each model, side and kind of features; each measure with its interval."""
-        return measures_table(
-            ({"model": f.model, "side": f.side, "variant": f.variant, "rows": f.rows}, f.measures)
-            for f in self.figures
-        )
+        import pandas as pd
+
+        rows = []
+        for f in self.figures:
+            row = {"model": f.model, "side": f.side, "variant": f.variant, "rows": f.rows}
+            for name, (value, low, high) in f.measures.items():
+                row |= {name: value, f"{name}_low": low, f"{name}_high": high}
+            rows.append(row)
+        return pd.DataFrame(rows)
 
     @property
     def told_brief(self) -> str:

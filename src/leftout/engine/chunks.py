@@ -196,7 +196,10 @@ def reading(path: str, kind: str = "Parquet") -> Iterator[None]:
             "pip install 'leftout[scale]'"
         ) from error
     except FileNotFoundError as error:
-        raise InputError(f"There is no file {quoted(path)} any more.") from error
+        raise InputError(
+            f"There is no file {quoted(path)} any more; workers of a cluster need the same files "
+            "at the same paths. Check the path."
+        ) from error
     except Exception as error:  # whatever readers raise: each has errors of its own
         raise InputError(
             f"{called(path)} cannot be read as a {kind} table: {short(error)}. Check the file."

@@ -10,11 +10,8 @@ nothing is lost with a worker but the time of its task, which is run again elsew
 
 from __future__ import annotations
 
-import asyncio
-import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import ExitStack
+from concurrent.futures import CancelledError
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -88,15 +85,15 @@ class Dask:
     ----------
     client : distributed.Client
         Connected.
-    closing : ExitStack, optional
-        What to end with it: a client or a cluster that was started for it.
+    ours : bool
+        Whether the client, and a cluster that it has started, are to be closed with this.
     """
 
     name = "dask"
     closed = False
 
-    def __init__(self, client: Any, closing: ExitStack | None = None) -> None:
-        self.client, self.closing = client, closing
+    def __init__(self, client: Any, ours: bool = False) -> None:
+        self.client, self.ours = client, ours
         self.address = str(getattr(client.scheduler, "address", "the scheduler"))
 
     @classmethod
@@ -115,52 +112,40 @@ class Dask:
     @classmethod
     def at(cls, address: str) -> Dask:
         """On the cluster of a scheduler."""
-        distributed, stack = _distributed(), ExitStack()
+        distributed = _distributed()
         try:
-            # a client that finds nobody complains once more when it is forgotten
-            with ThreadPoolExecutor(1) as apart:
-                apart.submit(asyncio.run, _answers(address)).result()
-            client = stack.enter_context(
-                distributed.Client(address, timeout=_ANSWER, set_as_default=False)
-            )
+            client = distributed.Client(address, timeout=_ANSWER, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise InputError(
                 f"No Dask scheduler answers at {shown(address)}. Check the address, which it "
                 "prints when it starts (tcp://HOST:8786)."
             ) from error
-        return cls(client, stack)
+        return cls(client, ours=True)
 
     @classmethod
     def here(cls, memory: str | int | None = None, n_workers: int | None = None) -> Dask:
         """On a cluster of this machine's cores, started for it; its dashboard on loopback only."""
-        distributed, stack = _distributed(), ExitStack()
+        distributed = _distributed()
         import dask
 
-        # nobody reads the profile that workers would take of themselves a hundred times a second
-        with dask.config.set({"distributed.worker.profile.enabled": False}):
-            cluster = stack.enter_context(
-                distributed.LocalCluster(
-                    n_workers=n_workers, threads_per_worker=1, processes=True, host="127.0.0.1",
-                    dashboard_address="127.0.0.1:0", memory_limit=memory or "auto",
-                    silence_logs="CRITICAL",
-                )
-            )  # fmt: skip
+        # nobody reads the profile that workers would take of themselves a hundred times a second;
         # results need not pass through the scheduler, which is in this process as well
-        client = distributed.Client(cluster, set_as_default=False, direct_to_workers=True)
-        return cls(stack.enter_context(client), stack)
+        with dask.config.set({"distributed.worker.profile.enabled": False}):
+            client = distributed.Client(
+                n_workers=n_workers, threads_per_worker=1, processes=True, host="127.0.0.1",
+                dashboard_address="127.0.0.1:0", memory_limit=memory or "auto",
+                silence_logs="CRITICAL", set_as_default=False, direct_to_workers=True,
+            )  # fmt: skip
+        return cls(client, ours=True)
 
     def close(self) -> None:
         """End the client or cluster that was started for this."""
-        if self.closing is None:
-            return
-        self.closed = True
-        self.closing.close()
+        if self.ours:
+            self.closed = True
+            self.client.close()
 
-    def probe(self, path: str, size: int) -> None:
-        """Refuse workers that would fail or compute other digits, before there is work.
-
-        Every worker must have the same versions, and read ``path`` at the same ``size``.
-        """
+    def probe(self) -> None:
+        """Refuse workers of other versions, which could compute other digits."""
         self._wait_for_workers()
         found = self.client.get_versions(packages=list(_PACKAGES))
         mine = found["client"]["packages"]
@@ -173,14 +158,6 @@ class Dask:
                         f"{needed} is used here; digits could differ. Install the same version "
                         "there."
                     )
-        sizes = self.client.run(os.path.getsize, path, on_error="return")
-        for worker, there in sorted(sizes.items()):
-            if there != size:
-                why = getattr(there, "strerror", None) or f"it is of another size ({there})"
-                raise InputError(
-                    f"The worker {worker} cannot read {path!r}: {why}. Every worker needs the "
-                    "same files at the same path."
-                )
 
     def fold(
         self,
@@ -249,14 +226,6 @@ def _called(item: Any) -> str:
     if not hasattr(item, "path"):
         return shown(repr(item))
     return f"row group {item.group + 1} of {shown(repr(item.path))}"
-
-
-async def _answers(address: str) -> None:
-    """Reach a scheduler, and hang up."""
-    distributed: Any = _distributed()
-    how = distributed.Security().get_connection_args("client")
-    link = await distributed.comm.connect(address, timeout=_ANSWER, **how)
-    await link.close()
 
 
 def _distributed() -> Any:

@@ -1,7 +1,7 @@
-"""What was found in a sample, counted again on all rows: sentences, outcomes, known groups.
+"""What was found in a sample, counted again on all rows: the sentence, and the outcome.
 
-Which sentences and known groups there are was decided on a sample, where these are held against
-random groups. What holds for how many rows, and what a known group loses, follows from sums.
+Which sentence it is was decided on a sample. Whether it covers a row, and what the row's outcome
+is, are a byte and a number: of all rows these fit into memory, beside the labels.
 """
 
 from __future__ import annotations
@@ -9,88 +9,48 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leftout.data.columns import Column
-from leftout.data.conditions import Condition
 from leftout.data.preparation import PreparedTable
-from leftout.data.roles import levels_of, value_of
+from leftout.data.roles import levels_of
 from leftout.engine.chunks import Chunk
 from leftout.engine.encoding_plan import EncodingPlan
 from leftout.engine.engines import Fold
 from leftout.explain import Explanation
-from leftout.explain.sentence import Sentence, joined
-from leftout.groups.known import KnownGroup, KnownGroups, OnAllRows
-from leftout.groups.outcome import Outcome, Spread, of_means, of_shares_counted
-from leftout.linalg.losses import Array
-from leftout.linalg.moments import Moments, build, merge, stack
+from leftout.explain.sentence import Sentence
+from leftout.groups.outcome import outcomes, without_outcome
 from leftout.linalg.problem import Labels
 
-Counts = NDArray[np.int64]
-Conditions = tuple[Condition, ...]
-# Second moments of all groups have at most this many values, of which a chunk sends one each.
-_MOST = 1 << 23
-
-
-class GroupCounts(NamedTuple):
-    """Counts of rows of the rest and of the group, in this order."""
-
-    covered: Counts  # of each sentence: (sentences, 2)
-    values: Counts  # rows of each value of a target that counts, with any, and all: (values + 2, 2)
-    numbers: tuple[Spread, ...]  # of a target whose mean counts
-
-    def merge(self, other: GroupCounts) -> GroupCounts:
-        """Of both together."""
-        return GroupCounts(
-            self.covered + other.covered,
-            self.values + other.values,
-            tuple(a.merge(b) for a, b in zip(self.numbers, other.numbers, strict=True)),
-        )
+# Of some rows, which the sentence covers, and then the values of the target: either may not be.
+Told = list[NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class CountPass:
-    """Counts of one chunk, given with its rows' labels."""
+class ToldRows:
+    """The rows of a chunk: whether the sentence covers them, and their value of the target."""
 
     plan: EncodingPlan
-    sentences: tuple[Sentence, ...]
+    sentence: Sentence | None
     target: str | None
-    levels: Sequence[Any] | None  # the target's values whose rates count; None: its mean does
 
-    def __call__(self, item: tuple[Chunk, Labels]) -> GroupCounts:
-        chunk, labels = item
-        names = {each.column for sentence in self.sentences for each in sentence.conditions}
-        names |= set() if self.target is None else {self.target}
-        return reduce(
-            GroupCounts.merge,
-            (
-                self.over(columns, labels[start - chunk.start :])
-                for start, columns in self.plan.columns(chunk, sorted(names))
-            ),
-        )
+    def __call__(self, chunk: Chunk) -> Told:
+        told = [] if self.sentence is None else self.sentence.conditions
+        names = {each.column for each in told} | ({self.target} if self.target else set())
+        batches = self.plan.columns(chunk, sorted(names))
+        return reduce(self.merge, (self.over(columns) for _, columns in batches))
 
-    def over(self, columns: dict[str, Column], labels: Labels) -> GroupCounts:
-        """Counts of a batch; ``labels`` of its rows, and maybe of more after it."""
-        group = labels[: len(next(iter(columns.values())))] == 1
-        sides = (~group, group)
-        covered = np.zeros((len(self.sentences), 2), dtype=np.int64)
-        for place, sentence in enumerate(self.sentences):
-            holds = [each.holds(columns[each.column]) for each in sentence.conditions]
-            hit = joined(holds, sentence.joined)
-            covered[place] = [np.sum(hit & side) for side in sides]
-        rows = [np.ones(len(group), dtype=bool)]
-        numbers: tuple[Spread, ...] = ()
-        if self.target is not None:
-            column = columns[self.target]
-            known = np.isfinite(column.values) if self.levels is None else ~column.missing
-            rows = [*(column.values == level for level in self.levels or ()), known, *rows]
-            if self.levels is None:
-                numbers = tuple(Spread.of(column.values[known & side]) for side in sides)
-        values = np.array([[np.sum(hit & side) for side in sides] for hit in rows])
-        return GroupCounts(covered, values, numbers)
+    def over(self, columns: dict[str, Column]) -> Told:
+        """Of the rows of a batch."""
+        told = [] if self.sentence is None else [self.sentence.holds(columns)]
+        return told if self.target is None else [*told, columns[self.target].values]
+
+    def merge(self, a: Told, b: Told) -> Told:
+        """Of one stretch of rows, then of the next."""
+        return [np.concatenate(both) for both in zip(a, b, strict=True)]
 
 
 def with_exact_counts(
@@ -102,124 +62,23 @@ def with_exact_counts(
     fold: Fold,
 ) -> Explanation:
     """The explanation of a sample, with the counts of all rows."""
-    target = intake.target
-    sentences = (
-        ()
-        if explanation.sentence is None
-        else (explanation.sentence, *explanation.sentence.shorter)
-    )
-    if not sentences and target is None:
+    target, sentence, group = intake.target, explanation.sentence, labels == 1
+    if sentence is None and target is None:
         return explanation
-    items = [(c, np.ascontiguousarray(labels[c.start : c.start + c.n_rows])) for c in chunks]
-    levels = None if target is None else levels_of(target, intake.positive)
-    one = CountPass(plan, sentences, None if target is None else target.name, levels)
-    counted = fold(one, items, GroupCounts.merge)
-    size = int(labels.sum(dtype=np.int64))
-    exact = [
-        replace(
-            each, covered=int(hits.sum()), count=int(hits[1]), size=size, n_rows=len(labels),
-            shorter=(),
-        )
-        for each, hits in zip(sentences, counted.covered, strict=True)
-    ]  # fmt: skip
-    explanation = replace(
-        explanation, sentence=replace(exact[0], shorter=tuple(exact[1:])) if exact else None
-    )
+    one = ToldRows(plan, sentence, None if target is None else target.name)
+    told = fold(one, chunks, one.merge)
+    if sentence is not None:
+        hit = told[0]
+        exact = replace(
+            sentence, covered=int(hit.sum()), count=int((hit & group).sum()),
+            size=int(group.sum()), n_rows=len(labels),
+        )  # fmt: skip
+        explanation = replace(explanation, sentence=exact)
     if target is None:
         return explanation
-    outcome, lacking = _outcomes(target, levels, counted)
-    return replace(explanation, outcome=outcome, no_outcome=lacking)
-
-
-def _outcomes(
-    target: Column, levels: Sequence[Any] | None, counted: GroupCounts
-) -> tuple[list[Outcome], Outcome | None]:
-    """The outcome on both sides, and how often either has none."""
-    *hits, known, sizes = counted.values
-    missing = int((sizes - known).sum())
-
-    def shares(rows: Counts, of: Counts) -> dict[str, Any]:
-        pairs = [(int(rows[side]), int(of[side])) for side in (1, 0)]
-        return of_shares_counted(target.name, pairs, missing)
-
-    if levels is None:
-        found = [of_means(target.name, counted.numbers[::-1], missing)]
-    else:
-        found = [
-            Outcome(kind="rate", positive=value_of(target, level), **shares(rows, known))
-            for level, rows in zip(levels, hits, strict=True)
-        ]
-    if not missing:
-        return found, None
-    return found, Outcome(kind="missing", positive=None, **shares(sizes - known, sizes))
-
-
-@dataclass(frozen=True)
-class GroupSums:
-    """The pass that takes moments of groups; those of one way to part the rows do not overlap."""
-
-    plan: EncodingPlan
-    ways: tuple[tuple[Conditions, ...], ...]
-    origin: Array
-
-    def __call__(self, chunk: Chunk) -> Moments:
-        names = sorted({c.column for way in self.ways for group in way for c in group})
-        both = zip(self.plan.blocks(chunk), self.plan.columns(chunk, names), strict=True)
-        return reduce(merge, (self.over(rows, columns) for (_, rows), (_, columns) in both))
-
-    def over(self, rows: Array, columns: dict[str, Column]) -> Moments:
-        """Moments of every group, those of the first way first."""
-        found = []
-        for way in self.ways:
-            labels = np.full(len(rows), len(way))  # whoever is in none
-            for place, conditions in enumerate(way):
-                holds = [each.holds(columns[each.column]) for each in conditions]
-                labels[np.logical_and.reduce(holds)] = place
-            made = build(rows, labels, n_groups=len(way) + 1, origin=self.origin)
-            count, total, second = (sums[:-1] for sums in made[:3])
-            found.append(Moments(count, total, second, made.origin))
-        return stack(*found)
-
-
-def on_all_rows(
-    known: KnownGroups,
-    plan: EncodingPlan,
-    chunks: Sequence[Chunk],
-    fold: Fold,
-    pooled: Moments,
-    V: Array,
-) -> KnownGroups:
-    """Known groups of a sample, with what they lose on all rows; as they are, if they are many."""
-    ways: dict[tuple[str, ...], list[KnownGroup]] = {}
-    for group in known.measured:
-        ways.setdefault(tuple(group.labels), []).append(group)
-    groups = [group for way in ways.values() for group in way]
-    if not 0 < len(groups) * V.shape[1] ** 2 <= _MOST:
-        return known
-    parts = tuple(tuple(group.conditions for group in way) for way in ways.values())
-    sums = fold(GroupSums(plan, parts, pooled.origin), chunks, merge)
-    exact = {id(group): _figures(sums, at, pooled, V) for at, group in enumerate(groups)}
+    everyone, levels = replace(target, values=told[-1]), levels_of(target, intake.positive)
     return replace(
-        known, groups=[replace(group, all_rows=exact.get(id(group))) for group in known.groups]
+        explanation,
+        outcome=outcomes(everyone, group, levels),
+        no_outcome=without_outcome(everyone, group, levels),
     )
-
-
-def _figures(sums: Moments, at: int, pooled: Moments, V: Array) -> OnAllRows:
-    size, everyone = float(sums.count[at]), float(pooled.count[0])
-    variance, kept, own = _shares(sums.second[at], V)
-    _, rest_kept, rest_own = _shares(pooled.second[0] - sums.second[at], V)
-    return OnAllRows(
-        size=int(size),
-        share=size / everyone,
-        retained=kept / (variance or np.nan),
-        retained_own=own / (variance or np.nan),
-        loss=(own - kept) / size,
-        rest_loss=(rest_own - rest_kept) / (everyone - size),
-    )
-
-
-def _shares(second: Array, V: Array) -> tuple[float, float, float]:
-    """Variance of some rows, and what the shared components and their own keep of it."""
-    kept = np.einsum("ij,jk,ik->", V, second, V)
-    own = np.linalg.eigvalsh(second)[-len(V) :].sum()
-    return float(np.trace(second)), float(kept), float(own)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
 from leftout.auditing.presets import call, settled
 from leftout.auditing.result import Audit
-from leftout.auditing.stages import READ, STAGE_SHARES, AuditPipeline
+from leftout.auditing.stages import READ, STAGE_SHARES, AuditPipeline, Listener
 from leftout.data.sources import Source
 from leftout.engine.tables import ChunkedTable, in_parts
 from leftout.errors import InputError, parameter_label
@@ -121,7 +121,8 @@ def audit(
     quick : bool, default=False
         The first answer only: the group, who they are, what Fair PCA does about it.
     preset : {"paper"} or None
-        ``"paper"``: loss, centring, search, encoding and rows as in the paper, to reproduce it.
+        ``"paper"``: loss, centring, search, encoding and rows as in the paper, to reproduce it; the
+        first answer only.
     sample : int or None
         Audit a random sample of this many rows; in proportion to the target's values
         where ``encoding`` is ``"target"``.
@@ -177,8 +178,7 @@ def run(
     *,
     n_jobs: int | None = None,
     progress: Report | bool | None = None,
-    first: Callable[[Audit], None] | None = None,
-    partial: Callable[[Audit], None] | None = None,
+    listener: Listener | None = None,
     engine: Any = None,
     scheduler: str | None = None,
     memory: int | str | None = None,
@@ -187,10 +187,9 @@ def run(
 ) -> Audit:
     """Audit a table, or the :class:`Source` it comes from, as settings say, where it fits best.
 
-    ``first`` is called with the first answer, as soon as it is there; ``partial`` with that, and
-    again with what is known each time that names, costs or evidence are there, too. ``scheduler``
-    is the address of a Dask cluster. Where the caller gives ``running``, a cluster goes on until
-    that ends.
+    ``listener`` is called with the first answer, as soon as it is there, and again with what is
+    known each time that names, costs or evidence are there, too. ``scheduler`` is the address of a
+    Dask cluster. Where the caller gives ``running``, a cluster goes on until that ends.
     """
     if n_jobs == 0:
         raise InputError(
@@ -209,23 +208,22 @@ def run(
         with collected_warnings() as notes:
             for text in source.notes:
                 warn(text)
-            found = AuditPipeline.on(source, asked, n_jobs, stages).audit(notes, first, partial)
+            found = AuditPipeline.on(source, asked, n_jobs, stages).audit(notes, listener)
         stages.end()
         return found
     _check_in_parts(asked)
-    from leftout.engine.state import Passes, PassState
+    from leftout.engine.state import Passes, state_folder
     from leftout.engine.work import ChunkedAudit
 
     asked = replace(asked, command=call(settings, parts.name))
     with ExitStack() as own, collected_warnings() as notes, one_thread():
         chosen = (running or own).enter_context(parts.engine(engine, scheduler, memory))
-        state = PassState.of(parts.files, settings.to_dict()) if resume else None
-        passes = Passes(chosen, state, stages)
+        kept = state_folder(parts.files, settings.to_dict()) if resume else None
+        passes = Passes(chosen, kept, stages)
         stages.begin(READ)
         work = ChunkedAudit.over(parts, asked, passes, n_jobs, stages)
-        found = work.audit(notes, first, partial)
-        if running is None and found.chunks is not None:
-            found.chunks.end()
+        found = work.audit(notes, listener)
+        (running or own).push(passes.end)
     stages.end()
     return found
 

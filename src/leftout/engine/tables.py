@@ -77,8 +77,7 @@ class ChunkedTable:
         else:
             cluster = Dask.at(scheduler)
         try:
-            first = self.chunks[0]
-            cluster.probe(os.path.abspath(first.path), os.path.getsize(first.path))
+            cluster.probe()
             yield cluster
         finally:
             cluster.close()
@@ -180,7 +179,6 @@ def opened(
     sheet: str | None = None,
     engine: str | None = None,
     memory: str | None = None,
-    called: str | None = None,
 ) -> tuple[Source | ChunkedTable, Any]:
     """What the command line names as a table, and something with its columns."""
     import pandas as pd
@@ -190,7 +188,7 @@ def opened(
         return parts, pd.DataFrame(columns=parts.chunks[0].schema.names)
     if len(tables) > 1:
         raise InputError("Several tables are given with a sheet; a sheet is one of an Excel file.")
-    source = Source.of(tables[0], sheet, called)
+    source = Source.of(tables[0], sheet)
     return source, source.table
 
 

@@ -8,7 +8,6 @@ a sample by the stages of an audit in memory.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -23,14 +22,15 @@ from leftout.auditing.stages import AuditPipeline
 from leftout.checks import generator
 from leftout.engine.encoding_plan import ChunkedRows, EncodingPlan, prepare_chunks
 from leftout.engine.engines import Engine, Local
-from leftout.engine.exact_counts import on_all_rows, with_exact_counts
+from leftout.engine.exact_counts import with_exact_counts
 from leftout.engine.state import Passes
 from leftout.engine.tables import ChunkedTable
 from leftout.errors import InputError, parameter_label
 from leftout.evidence.stability import Stability
 from leftout.explain.attribution import split_losses
-from leftout.fair.mitigation import Mitigation, mitigate_summary
-from leftout.groups.known import KnownGroups
+from leftout.explain.explanation import by_feature
+from leftout.fair.estimator import FairPCA
+from leftout.fair.mitigation import Mitigation, across_dimensions, mitigation_of
 from leftout.groups.partition import GroupRule, MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem, fitted_here
 from leftout.groups.sizes import group_sizes
@@ -49,19 +49,6 @@ from leftout.solvers.streaming import STREAMED_ABOVE, search_passes
 
 # The fewest rows of the group that a sample must have for a description to rest on.
 _FEWEST = 20
-# What is exact, and what is not, as audit.json says it.
-ALL_ROWS = (
-    "table", "columns", "pca", "partition", "groups.left_out", "mitigation",
-    "groups.explanation.disparity_by_feature", "groups.explanation.sentence",
-    "groups.explanation.outcome", "known.groups.all_rows",
-)  # fmt: skip
-OF_SAMPLE = (
-    "groups.explanation.rules", "groups.explanation.typical",
-    "groups.explanation.what_if", "groups.explanation.alignment",
-    "table.leaks", "table.copies", "table.proxies", "table.distinct_rows", "table.other_reading",
-    "table.blanks", "groups.trust", "groups.stability", "groups.prediction",
-    "named", "known", "harm",
-)  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -94,11 +81,7 @@ class ChunkedAudit(AuditPipeline):
         smallest, _ = group_sizes(search.min_group_size, None, m, n)
         shared = check_components(rule, everyone, asked.n_components)
         problem = _problem(rule, shared, everyone, smallest)
-        d = group_selection.components(problem, asked.n_components)
-        if d != len(shared.components):
-            shared = check_components(rule, everyone, d)
-            problem = _problem(rule, shared, everyone, smallest)
-        search.set_params(n_components=d, group_size=None)
+        search.set_params(n_components=problem.problem.d, group_size=None)
         X = pd.DataFrame(intake.X, columns=intake.feature_names)
         rows = group_selection.few_of(np.arange(len(X)), n)
         part = X if len(rows) == len(X) else X.iloc[rows].reset_index(drop=True)
@@ -143,7 +126,8 @@ class ChunkedAudit(AuditPipeline):
         start = super().started(sampled, plan, notes)
         losses = split_losses(self.all_rows.problem.loss, self.sides, found.components_)
         explanation = replace(
-            start.explanation, losses_by_feature=losses, disparity_by_feature=losses[1] - losses[0]
+            start.explanation,
+            disparity_by_feature=by_feature(losses, list(self.X), self.intake.sources),
         )
         explanation = with_exact_counts(
             explanation, self.intake, self.plan, self.parts.chunks, self.result.labels,
@@ -160,19 +144,9 @@ class ChunkedAudit(AuditPipeline):
     def mitigated(self, found: MaxDisparityPartition, report: Report) -> Mitigation:
         """Fair PCA of both sides, by the moments of all rows."""
         sides = Summary(self.intake.X[:0], self.sides, self.all_rows.table.mean, None)
-        return mitigate_summary(
-            sides, ["rest", "the left-out group"], self.all_rows.problem.d, names=list(self.X),
-            progress=report,
-        )  # fmt: skip
-
-    def counted(self, known: KnownGroups) -> KnownGroups:
-        """Known groups with what they lose on all rows."""
-        if len(self.X) == self.n_rows:
-            return known
-        problem = self.all_rows.problem
-        return on_all_rows(
-            known, self.plan, self.parts.chunks, self.passes.fold, problem.pooled, problem.V
-        )
+        fair = FairPCA(self.all_rows.problem.d)
+        fair.fit_summary(sides, ["rest", "the left-out group"], list(self.X))
+        return mitigation_of(fair, across_dimensions(fair, sides, report))
 
     def _searched(self, plan: GroupPlan) -> SearchResult:
         m, n, size, problem = self.n_rows, self.table.n_features, plan.size, self.all_rows.problem
@@ -234,19 +208,14 @@ class ChunkedAudit(AuditPipeline):
         return sampled._fit_result(self.X, self.search_problem, here)
 
     def _chunks(self, found: MaxDisparityPartition, sampled: MaxDisparityPartition) -> Chunks:
-        chunks, m = self.parts.chunks, self.n_rows
-        everything = len(self.intake.rows) == m
         return Chunks(
             engine=self.passes.engine.name,
             n_files=len(self.parts.files),
-            n_chunks=len(chunks),
-            n_rows=m,
+            n_chunks=len(self.parts.chunks),
+            n_rows=self.n_rows,
             n_sampled=len(self.intake.rows),
-            all_rows=[*ALL_ROWS, *(OF_SAMPLE if everything else ())],
-            sample=[] if everything else list(OF_SAMPLE),
             examined=sampled,
-            parts=functools.partial(scored, self.passes.engine, self.plan, self.parts, found),
-            end=lambda: None if self.passes.state is None else self.passes.state.end(),
+            scores=functools.partial(scored, self.passes.engine, self.plan, self.parts, found),
         )
 
 
@@ -278,15 +247,10 @@ def moments_of(table: ChunkedRows, sample: Array) -> Moments:
 
 def scored(
     engine: Engine, plan: EncodingPlan, parts: ChunkedTable, found: MaxDisparityPartition
-) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Of each chunk a name, and a line for each row: its number, its group, its score."""
+) -> Array:
+    """How far every row leans to the left-out side."""
     engine = Local() if engine.closed else engine  # a cluster that was started for the audit
-    scores = ChunkedRows(plan, parts.chunks, engine.fold).run(RowScores(found._rule))
-    for place, chunk in enumerate(parts.chunks):
-        rows = np.arange(chunk.start, chunk.start + chunk.n_rows)
-        group = pd.Categorical.from_codes(found.labels_[rows], ["rest", "left out"])
-        part = pd.DataFrame({"row": rows, "group": group, "score": scores[rows]})
-        yield f"part-{place:05d}.parquet", part
+    return ChunkedRows(plan, parts.chunks, engine.fold).run(RowScores(found._rule))
 
 
 @dataclass(frozen=True)

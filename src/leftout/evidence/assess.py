@@ -7,7 +7,7 @@ there are groups, not as many audits.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,7 @@ from sklearn.base import clone
 
 from leftout.checks import check_whole
 from leftout.data.matrix import check_matrix
-from leftout.errors import InputError
 from leftout.evidence.cross_fit import cross_fit
-from leftout.evidence.n_groups import evidence_size
 from leftout.evidence.null_test import NullTest, split_by_feature
 from leftout.evidence.refit import SearchTask, in_proportion
 from leftout.evidence.stability import SUBSAMPLES, Stability, restarts, subsamples
@@ -26,16 +24,12 @@ from leftout.groups.fitted import check_search, one_vs_rest
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.sizes import worst_tenth
 from leftout.running import Report, Steps, clean_interrupts, collected_warnings, one_thread
-from leftout.settings import EVIDENCE, TENTH
+from leftout.settings import TENTH
 
 # Splits into halves, if nobody says how many.
 N_SPLITS = 8
 # Restarts of the search for several groups: as many as tell, since each is for all of them.
 _JOINT_RUNS = 10
-NO_EVIDENCE = (
-    "Size: copula surrogates lose as much at every size, so none has the most evidence; a tenth of "
-    "the rows is taken."
-)
 
 
 @clean_interrupts()
@@ -43,7 +37,6 @@ def trust(
     estimator: MaxDisparityPartition,
     X: Any,
     *,
-    group_size: int | float | str | None = None,
     n_surrogates: int = 99,
     n_restarts: int = 30,
     splits: int = N_SPLITS,
@@ -55,12 +48,9 @@ def trust(
     Parameters
     ----------
     estimator : MaxDisparityPartition
-        What to search with: its ``n_groups`` and ``group_size`` say for what.
+        What to search with: its ``n_groups`` and ``group_size`` say for what. A single group of
+        free size is a tenth of the rows.
     X : table of shape (m, n)
-    group_size : int, float, "evidence" or None, default=None
-        Of a single group: a number or a share of the rows. None: the estimator's ``group_size`` or,
-        if that is free, a tenth of the rows. ``"evidence"``: that of the first group that
-        :func:`leftout.how_many` counts; a tenth where it counts none.
     n_surrogates : int, default=99
         Surrogates of each kind, with the same values and correlations and with the same covariance
         alone, that decide if nothing is clear before (:mod:`leftout.evidence.sequential`); 0 for
@@ -100,23 +90,13 @@ def trust(
     }  # fmt: skip
     if estimator.n_groups != 1:
         return assess(estimator, X, **asked)
-    chosen, notes = "given", []
-    over: dict[str, Any] = {}
-    size: Any = estimator.group_size if group_size is None else group_size
-    search = clone(estimator).set_params(group_size=None)
-    if size == EVIDENCE:
-        group = evidence_size(search, X, n_surrogates=n_surrogates, progress=progress)
-        size = None
-        if group.counts:
-            size, chosen = group.size, EVIDENCE
-            over = {"p_value": group.p_value, "over_sizes": group.n_sizes}
-        else:
-            notes.append(NO_EVIDENCE)
-    if size is None or size == TENTH:
+    search = clone(estimator)
+    if search.group_size in (None, TENTH):
         task = SearchTask.of(search, X)
-        size, chosen = worst_tenth(search.min_group_size, len(task.X), task.n_components), "tenth"
-    (found,) = assess(search.set_params(group_size=size), X, chosen=chosen, **asked)
-    return replace(found, notes=[*notes, *found.notes], **over)
+        tenth = worst_tenth(search.min_group_size, len(task.X), task.n_components)
+        search.set_params(group_size=tenth)
+    (found,) = assess(search, X, **asked)
+    return found
 
 
 def assess(
@@ -127,11 +107,11 @@ def assess(
     n_restarts: int = 30,
     splits: int = N_SPLITS,
     parts: int = SUBSAMPLES,
-    chosen: str = "given",
     progress: Report | bool | None = None,
     found: MaxDisparityPartition | None = None,
     everyone: Any = None,
     stability: Stability | None = None,
+    names: Sequence[str] | None = None,
 ) -> list[Trust]:
     """The evidence for each group of a search, as :func:`trust` has it; also on a sample.
 
@@ -139,14 +119,14 @@ def assess(
     ----------
     estimator, X, n_surrogates, n_restarts, splits, parts, progress
         As in :func:`trust`.
-    chosen : {"given", "tenth", "evidence", "free"}
-        How the sizes came about.
     found : MaxDisparityPartition, optional
         Fitted already, on ``X`` or on ``everyone``.
     everyone : table, optional
         Where ``X`` was drawn from more rows: all of them, whose membership is reported.
     stability : Stability, optional
         Searches for a single group from other starts, where they were made already.
+    names : list of str, optional
+        The columns that features were made from; by default these are the columns.
     """
     asked = {
         "n_surrogates": n_surrogates, "n_restarts": n_restarts, "splits": splits, "parts": parts
@@ -178,16 +158,19 @@ def assess(
     table, compared = NullTest(task, sizes).run(n_surrogates, of_table.spawn(4), steps)
     with one_thread():
         split = split_by_feature(posed, found.labels_.astype(np.int8), found.n_groups_ + 1)
-    names = [f"x{j}" for j in range(task.X.shape[1])]
-    names = list(getattr(found, "feature_names_in_", names))
+    if names is None:
+        names = list(getattr(found, "feature_names_in_", [f"x{j}" for j in range(rows.shape[1])]))
     nothing: list[Any] = [None] * len(sizes)
     halves = belongs = nothing
     stable = nothing if stability is None else [stability]
     if splits:
-        try:
-            halves = cross_fit(task, sizes, splits, steps, labels)
-        except InputError as error:
-            notes.append(f"Halves of the rows: could not be searched. {error}")
+        halves = cross_fit(task, sizes, splits, steps, labels) or nothing
+        if halves is nothing:
+            notes.append(
+                f"Halves of the rows: could not be searched. Half of the rows, {len(task.X) // 2}, "
+                f"have too few dimensions for {task.n_components} components. Use fewer "
+                "components, or more rows."
+            )
     if parts:
         rngs = of_subsamples.spawn(parts)
         votes = subsamples(task, sizes, rngs, steps, labels, rows, found.labels_)
@@ -200,7 +183,6 @@ def assess(
         Trust(
             partition=one_vs_rest(found, place + 1),
             group_size=sizes[place],
-            chosen=chosen,
             searched=float(table.disparities[place]),
             rows=len(task.X),
             parts=each.parts(
@@ -210,7 +192,6 @@ def assess(
             membership=belongs[place],
             stability=stable[place],
             notes=[*notes, *doubts(each.chance, task.n_components)],
-            repeats=task.repeats,
             **each._asdict(),
         )
         for place, each in enumerate(compared)

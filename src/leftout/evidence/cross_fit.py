@@ -28,7 +28,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from leftout.errors import InputError
 from leftout.evidence.refit import (
     SAME_GROUP,
     SearchTask,
@@ -101,10 +100,6 @@ class HeldOut(Serializable):
         return self.overlap >= SAME_GROUP
 
     @property
-    def told(self) -> str:
-        return f"{self.told_gap} {self.told_overlap}"
-
-    @property
     def told_gap(self) -> str:
         value, low, high = self.gap
         return (
@@ -133,10 +128,9 @@ def cross_fit(
 ) -> list[HeldOut]:
     """Search halves of the rows apart, repeatedly, and judge each group on the other half.
 
-    ``reference``: the groups of the task's rows, that those of the halves are called after.
+    ``reference``: the groups of the task's rows, that those of the halves are called after. None of
+    them is judged where no half has dimensions enough.
     """
-    half = len(task.X) // 2
-
     judged = repeated(
         lambda rng: _judge_apart(task, sizes, reference, rng),
         task.rngs[1].spawn(splits),
@@ -145,12 +139,9 @@ def cross_fit(
         "halves",
     )
     if not judged:
-        raise InputError(
-            f"Half of the rows, {half}, have too few dimensions for {task.n_components} "
-            "components. Use fewer components, or more rows."
-        )
+        return []
     by_group = zip(*judged, strict=True)
-    part = in_proportion(sizes, half, len(task.X))
+    part = in_proportion(sizes, len(task.X) // 2, len(task.X))
     return [_summed_up(task, size, each) for size, each in zip(part, by_group, strict=True)]
 
 

@@ -66,105 +66,72 @@ class LossPart(Serializable):
     carriers: list[str]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True)
 class LossParts(Serializable):
     """The three parts of a disparity.
 
     Attributes
     ----------
-    losses : array of shape (3,)
-        Each part; the sums of ``by_feature`` where that is known.
-    by_feature : array of shape (3, n) or None
-        Each part, split over the features.
-    names : list of str
-        Of the features, or of the columns that they were made from.
-    p_gaussian, p_values : float or None
-    covariance, values, own : LossPart
+    total : float
+        The disparity that they add up to.
+    covariance : LossPart
+        What covariance alone explains.
+    values : LossPart
+        What rare and skewed values of single columns add.
+    own : LossPart
+        What is left: structure of their own.
     """
 
-    hidden = ("losses", "by_feature", "names", "p_gaussian", "p_values")
-    also = ("total", "covariance", "values", "own")
-
-    losses: Array
-    by_feature: Array | None
-    names: Sequence[str]
-    p_gaussian: float | None
-    p_values: float | None
+    total: float
+    covariance: LossPart
+    values: LossPart
+    own: LossPart
 
     @classmethod
     def of(
         cls,
-        table: tuple[float, Array | None],
-        gaussian: tuple[float, Array | None],
-        copula: tuple[float, Array | None],
+        disparities: Sequence[float],
+        splits: Sequence[Array | None],
         names: Sequence[str],
         p_gaussian: float | None,
         p_values: float | None,
     ) -> LossParts:
-        """From the disparity of the table and the mean ones of surrogates, each with its split."""
-        each = (gaussian, copula, table)
-        known = [split for _, split in each if split is not None]
-        return cls(
-            losses=np.diff([disparity for disparity, _ in each], prepend=0.0),
-            by_feature=np.diff(known, axis=0, prepend=0.0) if len(known) == 3 else None,
-            names=names,
-            p_gaussian=p_gaussian,
-            p_values=p_values,
+        """The parts, with the columns that carry them where all splits are known.
+
+        ``disparities`` are the mean ones of Gaussian and of copula surrogates and that of the
+        table, ``splits`` the same over features; ``names`` are those of the features, or of the
+        columns that they were made from.
+        """
+        losses = np.diff(disparities, prepend=0.0)
+        total = float(losses.sum())
+        columns: list[list[Carrier]] = [[], [], []]
+        known = [split for split in splits if split is not None]
+        if len(known) == len(losses):
+            by_feature = np.diff(known, axis=0, prepend=0.0)
+            columns = [_ranked(names, each) for each in by_feature]
+        leading = list(columns)
+        if columns[1] and losses[2] <= _CARRIED_SHARE * total:
+            # Other rows of surrogates may lose by other columns: where these rows have hardly
+            # structure of their own, all they lose beyond the covariance is counted.
+            leading[1] = _ranked(names, by_feature[1] + by_feature[2])
+        p_each = (p_gaussian, p_values, p_values)
+        covariance, values, own = (
+            LossPart(
+                loss=loss,
+                p_value=p_value,
+                columns=every,
+                share=loss / total if total else 0.0,
+                carriers=_carriers(first),
+            )
+            for loss, p_value, every, first in zip(
+                losses.tolist(), p_each, columns, leading, strict=True
+            )
         )
-
-    @property
-    def total(self) -> float:
-        """The disparity that they add up to."""
-        return float(self.losses.sum())
-
-    @property
-    def covariance(self) -> LossPart:
-        """What covariance alone explains."""
-        return self._part(0, self.p_gaussian)
-
-    @property
-    def values(self) -> LossPart:
-        """What rare and skewed values of single columns add."""
-        return self._part(1, self.p_values)
-
-    @property
-    def own(self) -> LossPart:
-        """What is left: structure of their own."""
-        return self._part(2, self.p_values)
+        return cls(total=total, covariance=covariance, values=values, own=own)
 
     def each(self) -> dict[str, LossPart]:
         """All three, by their short names."""
         return {"covariance": self.covariance, "values": self.values, "own": self.own}
-
-    def _part(self, place: int, p_value: float | None) -> LossPart:
-        columns: list[Carrier] = []
-        leading: list[Carrier] = []
-        if self.by_feature is not None:
-            columns = leading = self._ranked(self.by_feature[place])
-            if place == 1 and self.losses[2] <= _CARRIED_SHARE * self.total:
-                # Other rows of surrogates may lose by other columns: where these rows have
-                # hardly structure of their own, all they lose beyond the covariance is counted.
-                leading = self._ranked(self.by_feature[1] + self.by_feature[2])
-        loss, gained = float(self.losses[place]), sum(max(each.loss, 0.0) for each in leading)
-        return LossPart(
-            loss=loss,
-            p_value=p_value,
-            columns=columns,
-            share=loss / self.total if self.total else 0.0,
-            carriers=[
-                each.column
-                for each in leading[:_MOST_CARRIERS]
-                if each.loss > _CARRIED_SHARE * gained
-            ],
-        )
-
-    def _ranked(self, by_feature: Array) -> list[Carrier]:
-        """Columns by what they add, most first."""
-        sums: dict[str, float] = {}
-        for name, part in zip(self.names, by_feature.tolist(), strict=True):
-            sums[name] = sums.get(name, 0.0) + part
-        ranked = sorted(sums.items(), key=lambda one: -one[1])
-        return [Carrier(column=name, loss=part) for name, part in ranked]
 
     @property
     def told(self) -> str:
@@ -193,3 +160,19 @@ class LossParts(Serializable):
             head = "All of the loss"
         each = [f"{head} {words[first][0]}", *(words[key][1] for key in others)]
         return f"{'; '.join(each)}."
+
+
+def _ranked(names: Sequence[str], by_feature: Array) -> list[Carrier]:
+    """Columns by what they add, most first."""
+    sums: dict[str, float] = {}
+    for name, part in zip(names, by_feature.tolist(), strict=True):
+        sums[name] = sums.get(name, 0.0) + part
+    ranked = sorted(sums.items(), key=lambda one: -one[1])
+    return [Carrier(column=name, loss=part) for name, part in ranked]
+
+
+def _carriers(ranked: list[Carrier]) -> list[str]:
+    """The few columns that are named for a part."""
+    gained = sum(max(each.loss, 0.0) for each in ranked)
+    first = ranked[:_MOST_CARRIERS]
+    return [each.column for each in first if each.loss > _CARRIED_SHARE * gained]

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leftout.evidence.correlation_matching import find_dummy_blocks
 from leftout.linalg.distinct import Distinct, IntArray, agreeing_but_for_one, distinct_rows
 from leftout.linalg.losses import Array
 
@@ -46,15 +47,6 @@ class Repeats:
     beyond_chance: bool  # whether rows are copies of each other, rather than equal by chance
 
     @property
-    def n_distinct(self) -> int:
-        return self.distinct.n_distinct
-
-    @property
-    def n_repeated(self) -> int:
-        """Rows that repeat an earlier one."""
-        return self.distinct.n_repeated
-
-    @property
     def copies(self) -> Distinct | None:
         """The distinct rows, where rows are copies of each other."""
         return self.distinct if self.beyond_chance else None
@@ -62,8 +54,8 @@ class Repeats:
     @property
     def told(self) -> str:
         return (
-            f"{self.n_repeated:,} of {self.distinct.n_rows:,} rows repeat an earlier one "
-            f"({self.n_distinct:,} are distinct): surrogates repeat rows as often, and "
+            f"{self.distinct.n_repeated:,} of {self.distinct.n_rows:,} rows repeat an earlier one "
+            f"({self.distinct.n_distinct:,} are distinct): surrogates repeat rows as often, and "
             "halves of the rows keep equal ones together."
         )
 
@@ -78,7 +70,7 @@ def find_repeats(X: Array) -> Repeats:
     >>> answers = np.round(people)
     >>> [find_repeats(X).beyond_chance for X in (people, np.repeat(people, 3, axis=0), answers)]
     [False, True, False]
-    >>> find_repeats(answers).n_distinct
+    >>> find_repeats(answers).distinct.n_distinct
     8
     """
     rows = distinct_rows(X)
@@ -116,30 +108,13 @@ def _occurrences(names: NDArray[Any], counts: IntArray) -> Array:
 
 
 def _without_dummies(X: Array) -> Array:
-    """Neighbouring columns of two values that exclude each other, as one column of their codes.
+    """The table with the indicators of each category as one column of codes.
 
     A category that is spread over such columns is in one of its levels: each column is determined
     by the others, and only all of them together are free to differ.
     """
-    low, high = X.min(axis=0), X.max(axis=0)
-    two = np.all((X == low) | (X == high), axis=0)
-    columns: list[Array] = []
-    levels = 0  # of the last column, if it is made of columns of two values
-    for j, column in enumerate(X.T):
-        if two[j]:
-            code = (column == high[j]).astype(np.float64)
-            if levels:
-                found, joint = np.unique(2.0 * columns[-1] + code, return_inverse=True)
-                # another level of the same category takes its rows from one code only
-                if len(found) <= levels + 1:
-                    columns[-1], levels = joint.ravel().astype(np.float64), len(found)
-                    continue
-            columns.append(code)
-            levels = 2
-        else:
-            columns.append(column)
-            levels = 0
-    return np.column_stack(columns)
+    blocks = (X[:, block.columns] for block in find_dummy_blocks(X))
+    return np.column_stack([distinct_rows(block).place.astype(np.float64) for block in blocks])
 
 
 def split(rows: Distinct, rng: np.random.Generator) -> tuple[IntArray, IntArray]:

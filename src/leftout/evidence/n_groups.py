@@ -55,7 +55,7 @@ from leftout.solvers import Solver, SolverContext
 from leftout.text import counted
 
 MOST_COUNTED = 6
-_COUNTING_TABLES, _GRID_SIZES, _EVIDENCE_SIZES = 39, 8, 15
+_COUNTING_TABLES, _GRID_SIZES = 39, 8
 # Rounds in which a group grows, and mixes that are taken apart.
 _GROWTH_ROUNDS, _MIX_ROUNDS = 20, 4
 
@@ -175,20 +175,6 @@ def how_many(
         grid = check_sizes(sizes, given or fewest(m, task.n_components), m)
     with one_thread():
         return count_groups(task, grid, n_surrogates, most, Steps(n_surrogates, progress))
-
-
-def evidence_size(
-    estimator: MaxDisparityPartition,
-    X: Any,
-    *,
-    n_surrogates: int = 99,
-    progress: Report | bool | None = None,
-) -> ExtractedGroup:
-    """The first group that :func:`how_many` looks for, over 15 sizes, and whether it counts."""
-    found = how_many(
-        estimator, X, n_surrogates=n_surrogates, most=1, sizes=_EVIDENCE_SIZES, progress=progress
-    )
-    return found.looked[0]
 
 
 def count_groups(

@@ -42,16 +42,12 @@ class NullDistribution(Serializable):
 
     Attributes
     ----------
-    kind : {"copula", "gaussian"}
     disparities : array of shape (n_surrogates,)
         Best disparity in each surrogate, at the group's size.
     p_value : float
         How often surrogates reach the table's disparity.
     mean, low, high : float
         Mean and 5 to 95% band of ``disparities``.
-    miss : float
-        Largest difference between a correlation of the table and its mean over the first nine
-        surrogates.
     residual : float
         Variance that ``d`` components leave of a surrogate, on average, over what they leave of the
         table. Far from 1, the comparison is not fair.
@@ -62,12 +58,10 @@ class NullDistribution(Serializable):
     """
 
     also = ("mean", "low", "high", "surrogates")
-    hidden = ("kind", "disparities", "by_feature")
+    hidden = ("disparities", "by_feature")
 
-    kind: str
     disparities: Array
     p_value: float
-    miss: float
     residual: float
     ranks_miss: float = 0.0
     by_feature: Array | None = None
@@ -95,12 +89,11 @@ class NullDistribution(Serializable):
 
 
 class SearchOutcome(NamedTuple):
-    """What a search finds in a table; of the first few also how like the others they are."""
+    """What a search finds in a table; of the first few also what that is made of."""
 
     disparities: Array  # of each group to the rest
     residual: float  # share of the variance that the shared components leave
     by_feature: Array | None = None  # disparities split over features, (groups, n)
-    correlations: Array | None = None
     rank_correlation: float | None = None  # mean absolute, of two columns
 
 
@@ -124,9 +117,8 @@ class NullComparison(NamedTuple):
             return None
         gaussian, copula = self.chance["gaussian"], self.chance["copula"]
         return LossParts.of(
-            (disparity, _mean_split([split], disparity)),
-            (gaussian.mean, gaussian.by_feature),
-            (copula.mean, copula.by_feature),
+            (gaussian.mean, copula.mean, disparity),
+            (gaussian.by_feature, copula.by_feature, _mean_split([split], disparity)),
             names,
             self.p_gaussian,
             self.p_value,
@@ -207,7 +199,7 @@ class NullTest:
         ]
         n_jobs = self.task.estimator.n_jobs
         found = draw_until(enough, self._draw, tasks, n_jobs, steps, f"{kind} surrogates")
-        return [_distribution(kind, table, found[:n], group) for group, n in enumerate(needed)]
+        return [_distribution(table, found[:n], group) for group, n in enumerate(needed)]
 
     def _draw(self, law: Surrogate, rng: np.random.Generator, diagnose: bool) -> SearchOutcome:
         X = law.draw(rng)
@@ -220,14 +212,9 @@ class NullTest:
         residual = 1.0 - float(posed.explained[: posed.problem.d].sum())
         if not diagnose:
             return SearchOutcome(found.disparities, residual)
-        rows = self.task.witnesses(X)
-        return SearchOutcome(
-            found.disparities,
-            residual,
-            split_by_feature(posed, found.labels, len(found.losses)),
-            correlations(rows),
-            mean_rank_correlation(rows),
-        )
+        split = split_by_feature(posed, found.labels, len(found.losses))
+        ranks = mean_rank_correlation(self.task.witnesses(X))
+        return SearchOutcome(found.disparities, residual, split, ranks)
 
     def _winsorized(
         self, asked: int, which: NDArray[np.bool_], rng: np.random.Generator, steps: Steps
@@ -244,19 +231,16 @@ class NullTest:
 
 
 def _distribution(
-    kind: str, table: SearchOutcome, found: Sequence[SearchOutcome], group: int
+    table: SearchOutcome, found: Sequence[SearchOutcome], group: int
 ) -> NullDistribution:
     """What surrogates show of a group, and how like the table they are."""
-    assert table.correlations is not None and table.rank_correlation is not None
+    assert table.rank_correlation is not None
     values = np.array([one.disparities[group] for one in found])
-    R = np.mean([one.correlations for one in found if one.correlations is not None], axis=0)
     ranks = [one.rank_correlation for one in found if one.rank_correlation is not None]
     splits = [None if one.by_feature is None else one.by_feature[group] for one in found]
     return NullDistribution(
-        kind=kind,
         disparities=values,
         p_value=p_value(float(table.disparities[group]), values),
-        miss=float(np.abs(R - table.correlations).max()),
         residual=float(np.mean([one.residual for one in found]) / table.residual),
         ranks_miss=table.rank_correlation - float(np.mean(ranks)),
         by_feature=_mean_split(splits, float(values.mean())),

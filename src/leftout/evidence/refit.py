@@ -69,8 +69,7 @@ class SearchTask:
         if not takes_sizes(solver):
             raise InputError(
                 f"Surrogates are searched at the group's size, but {solver!r} chooses the size "
-                "itself. Use solver='alternating' or Sorting(split='matched'). (The agreement of "
-                "its runs alone: leftout.stability.agreement.)"
+                "itself. Use solver='alternating' or Sorting(split='matched')."
             )
         smallest = estimator.min_group_size
         if smallest is None:

@@ -11,15 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
+from sklearn.base import clone
 
-from leftout.checks import check_whole, generator
-from leftout.errors import InputError, parameter_label
+from leftout.checks import generator
+from leftout.data.matrix import check_matrix
 from leftout.evidence.refit import (
     SAME_GROUP,
     SearchTask,
@@ -30,12 +31,10 @@ from leftout.evidence.refit import (
     search_groups,
 )
 from leftout.files import Serializable
-from leftout.groups.fitted import prepare
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.losses import Array
 from leftout.linalg.problem import Labels
-from leftout.running import Report, Steps, clean_interrupts, one_thread
-from leftout.solvers import SearchResult, SolverContext
+from leftout.running import Steps, one_thread
 from leftout.text import counted, percent
 
 # Fewer runs cannot tell.
@@ -44,21 +43,8 @@ FEWEST_RUNS = 5
 _NEARLY_EQUAL = 0.05
 # Subsamples that are searched to see who belongs, and the share of the rows in each.
 SUBSAMPLES, _SUBSAMPLE_SHARE = 16, 0.8
-# Rows of the group that are left out of so large a share of the subsamples are members; those below
-# the lower one are hardly in it.
-_SURE_MEMBER, _DOUBTFUL_MEMBER = 0.8, 0.5
-
-
-@dataclass(frozen=True, kw_only=True)
-class DistinctGroup(Serializable):
-    """A group that some of the runs agree on: the best run's."""
-
-    hidden = ("labels",)
-
-    labels: NDArray[np.intp]
-    disparity: float
-    size: int
-    runs: Annotated[NDArray[np.intp], "Which runs found it."]
+# Rows of the group that are left out of so large a share of the subsamples are members.
+_SURE_MEMBER = 0.8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,26 +55,17 @@ class Stability(Serializable):
     ----------
     labels : array of shape (n_runs, m)
     disparities : array of shape (n_runs,)
-    either : bool
-        Whether a partition may be named either way, as in :func:`pairwise_jaccard`.
-    epochs, epoch_labels : list of arrays or None
-        Disparity after each epoch, and labels before the first and after each, for each run; only
-        from solvers with epochs (greedy).
     jaccard_mean, jaccard_low, jaccard_high : float
         Mean and range of ``jaccard_matrix`` over pairs of runs.
     """
 
     also = (
-        "runs", "jaccard_mean", "jaccard_low", "jaccard_high", "jaccard_matrix", "distinct_groups",
-        "nearly_equal",
+        "runs", "jaccard_mean", "jaccard_low", "jaccard_high", "jaccard_matrix", "nearly_equal"
     )  # fmt: skip
-    hidden = ("labels", "either", "epochs", "epoch_labels")
+    hidden = ("labels",)
 
     labels: NDArray[np.int8]
     disparities: Array
-    either: bool = True
-    epochs: list[Array] | None = None
-    epoch_labels: list[NDArray[np.int8]] | None = None
 
     @property
     def runs(self) -> int:
@@ -97,7 +74,7 @@ class Stability(Serializable):
     @cached_property
     def jaccard_matrix(self) -> Array:
         """Rows that two runs both leave out, over the rows that either does."""
-        return pairwise_jaccard(self.labels, either=self.either)
+        return pairwise_jaccard(self.labels)
 
     @property
     def _pairs(self) -> Array:
@@ -116,31 +93,17 @@ class Stability(Serializable):
         return float(self._pairs.max())
 
     @cached_property
-    def distinct_groups(self) -> list[DistinctGroup]:
-        """By falling disparity: runs clustered by average linkage, the best standing for a cluster.
-
-        Here it matters who is left out: a group and its complement are distinct.
-        """
-        distance = np.clip(1.0 - pairwise_jaccard(self.labels, either=False), 0.0, 1.0)
-        np.fill_diagonal(distance, 0.0)
-        tree = hierarchy.linkage(squareform(distance, checks=False), method="average")
-        cluster = hierarchy.fcluster(tree, 1.0 - SAME_GROUP, criterion="distance")
-        groups = []
-        for name in np.unique(cluster):
-            runs = np.flatnonzero(cluster == name)
-            best = runs[np.argmax(self.disparities[runs])]
-            labels, disparity = self.labels[best].astype(np.intp), float(self.disparities[best])
-            groups.append(
-                DistinctGroup(labels=labels, disparity=disparity, size=int(labels.sum()), runs=runs)
-            )
-        return sorted(groups, key=lambda group: -group.disparity)
-
-    @property
     def nearly_equal(self) -> int:
-        """How many of them are within 5% of the best disparity."""
-        best = self.distinct_groups[0].disparity
-        least = best - _NEARLY_EQUAL * abs(best)
-        return sum(group.disparity >= least for group in self.distinct_groups)
+        """How many distinct groups have a disparity within 5% of the largest.
+
+        Runs are clustered by average linkage; the best of a cluster stands for it.
+        """
+        distance = squareform(1.0 - self.jaccard_matrix, checks=False)
+        cluster = hierarchy.fcluster(
+            hierarchy.linkage(distance, method="average"), 1.0 - SAME_GROUP, criterion="distance"
+        )
+        best = np.array([self.disparities[cluster == each].max() for each in np.unique(cluster)])
+        return int(np.sum(best >= best.max() - _NEARLY_EQUAL * abs(best.max())))
 
     @property
     def agrees(self) -> bool | None:
@@ -165,66 +128,19 @@ class Stability(Serializable):
         )
 
 
-@clean_interrupts()
-def agreement(
-    estimator: MaxDisparityPartition,
-    X: Any,
-    *,
-    n_restarts: int = 30,
-    progress: Report | bool | None = None,
-) -> Stability:
-    """Run a search with different seeds and compare the groups.
-
-    Parameters
-    ----------
-    estimator : MaxDisparityPartition
-        Its ``random_state`` gives the seeds, and ``n_jobs`` says how many runs go at a time.
-    X : table of shape (m, n)
-    n_restarts : int, default=30
-    progress : callable, bool or None
-
-    Returns
-    -------
-    Stability
-
-    Examples
-    --------
-    >>> from leftout import MaxDisparityPartition, datasets
-    >>> X, _ = datasets.make_planted(300, 8, 2, 60, random_state=0)
-    >>> search = MaxDisparityPartition(2, group_size=60, random_state=0)
-    >>> agreement(search, X, n_restarts=4).jaccard_mean
-    1.0
-    """
-    check_whole("n_restarts", n_restarts)
-    if n_restarts < 2:
-        raise InputError(
-            f"{parameter_label('n_restarts', n_restarts)} leaves nothing to compare; give at "
-            "least 2."
-        )
-    solver, matrix = prepare(estimator, X)
-    rngs = generator(estimator.random_state).spawn(n_restarts)
+def fit_with_seeds(
+    estimator: MaxDisparityPartition, X: Any, runs: int, steps: Steps
+) -> list[MaxDisparityPartition]:
+    """The search fitted several times, with seeds that its ``random_state`` gives."""
     with one_thread():
-        problem = estimator._build_problem(matrix).problem
+        built = estimator._build_problem(check_matrix(X))
 
-    def one_run(rng: np.random.Generator) -> tuple[SearchResult, float]:
-        found = solver.maximise(problem, SolverContext(rng=rng, n_jobs=1))
-        rest, group = problem.losses_of(problem.split(found.labels), found.own)[0]
-        return found, group - rest
+    def one_fit(rng: np.random.Generator) -> MaxDisparityPartition:
+        search = clone(estimator).set_params(random_state=rng, n_jobs=1)
+        return search._fit_problem(X, built).set_params(n_jobs=estimator.n_jobs)
 
-    steps = Steps(n_restarts, progress)
-    runs, disparities = zip(
-        *repeated(one_run, rngs, estimator.n_jobs, steps, "restarts"), strict=True
-    )
-    epochs = epoch_labels = None
-    if runs[0].sweeps is not None:
-        epochs = [run.history["disparity"] for run in runs]
-        epoch_labels = [run.sweeps for run in runs]
-    return Stability(
-        labels=np.array([run.labels for run in runs], dtype=np.int8),
-        disparities=np.array(disparities),
-        epochs=epochs,
-        epoch_labels=epoch_labels,
-    )
+    rngs = generator(estimator.random_state).spawn(runs)
+    return repeated(one_fit, rngs, estimator.n_jobs, steps, "restarts")
 
 
 def restarts(
@@ -248,31 +164,20 @@ def restarts(
     runs, values = zip(*repeated(one_run, rngs, n_jobs, steps, "restarts"), strict=True)
     every = np.array(runs)
     return [
-        Stability(labels=(every == group).astype(np.int8), disparities=each, either=False)
+        Stability(labels=(every == group).astype(np.int8), disparities=each)
         for group, each in enumerate(np.transpose(values), start=1)
     ]
 
 
-def pairwise_jaccard(labels: NDArray[Any], *, either: bool = True) -> Array:
+def pairwise_jaccard(labels: NDArray[Any]) -> Array:
     """Jaccard similarity of left-out groups, each row of ``labels`` a partition.
 
-    With ``either``, of the two ways to name a partition's sides the one counts under which two
-    partitions agree better, as in the paper.
+    Two empty groups are the same group.
     """
     A = (np.asarray(labels) == 1).astype(np.float64)
-    m, sizes = A.shape[1], A.sum(axis=1)
-    both = A @ A.T
-    only = sizes[:, None] - both  # left out by the first, not by the second
-    same = _ratio(both, sizes[:, None] + sizes - both)
-    if not either:
-        return same
-    swapped = _ratio(only, m - sizes + both)
-    return np.maximum(same, np.maximum(swapped, swapped.T))
-
-
-def _ratio(part: Array, whole: Array) -> Array:
-    """Two empty groups are the same group."""
-    return np.where(whole > 0.0, part, 1.0) / np.where(whole > 0.0, whole, 1.0)
+    both, sizes = A @ A.T, A.sum(axis=1)
+    either = sizes[:, None] + sizes - both
+    return np.where(either > 0.0, both, 1.0) / np.where(either > 0.0, either, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -291,11 +196,9 @@ class Membership(Serializable):
         Rows of the group that at least 80% of these leave out.
     n_borderline : int
         The group's other rows.
-    n_doubtful : int
-        Rows of the group that fewer than half of these leave out.
     """
 
-    also = ("n_members", "n_borderline", "n_doubtful", "told")
+    also = ("n_members", "n_borderline", "told")
     hidden = ("shares", "group")  # rows one by one are left to groups.csv
 
     shares: Array
@@ -314,10 +217,6 @@ class Membership(Serializable):
     @property
     def n_borderline(self) -> int:
         return int(self.group.sum()) - self.n_members
-
-    @property
-    def n_doubtful(self) -> int:
-        return int(np.sum(self.group & (self.shares < _DOUBTFUL_MEMBER)))
 
     def named(self) -> NDArray[Any]:
         """Of each row: member, borderline, or rest."""

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from leftout.evidence.cross_fit import HeldOut
 from leftout.evidence.decomposition import LossParts
-from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.null_test import NullDistribution
 from leftout.evidence.refit import SAME_GROUP
 from leftout.evidence.sequential import p_value_interval
@@ -18,7 +17,6 @@ from leftout.evidence.stability import Membership, Stability
 from leftout.files import Serializable
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.significance import LEVEL, Interval, can_tell, describe_p
-from leftout.settings import TENTH
 from leftout.text import counted, number, percent
 
 # What surrogates of a kind are called.
@@ -26,7 +24,7 @@ SURROGATE_NAMES = {
     "copula": "copula surrogates (same values and correlations)",
     "gaussian": "Gaussian surrogates (same covariance)",
 }
-# A correlation, or the residual variance, that is further off makes a comparison doubtful.
+# A residual variance that is further off makes a comparison doubtful.
 _FAR_OFF = 0.1
 # With fewer tables p cannot come down to the level.
 FEWEST_TABLES = round(1 / LEVEL) - 1
@@ -100,8 +98,6 @@ class Trust(Serializable):
     partition : MaxDisparityPartition
         Fitted at ``group_size``.
     group_size : int
-    chosen : {"tenth", "evidence", "given"}
-        Whether the size is a tenth of the rows, the one with the most evidence, or as asked for.
     searched : float
         The table's disparity, searched with the effort that surrogates are: what these, and the
         parts, are held against. ``partition`` may come from a longer search.
@@ -136,21 +132,17 @@ class Trust(Serializable):
         What could not be done, and why.
     of_rows : int or None
         Rows of the table that these were drawn from; None: these are all.
-    repeats : Repeats or None
-        Equal rows: how many are distinct, and whether they are copies.
     over_sizes : int or None
         How many sizes ``p_value`` covers; None: it belongs to the group's size alone.
     """
 
     also = (
-        "verdict", "verdict_name", "verdict_says", "beyond_chance", "cross_fitted", "by_chance",
-        "disparity",
+        "verdict", "verdict_name", "verdict_says", "beyond_chance", "cross_fitted", "disparity",
     )  # fmt: skip
-    hidden = ("partition", "repeats")
+    hidden = ("partition",)
 
     partition: MaxDisparityPartition
     group_size: int
-    chosen: str
     searched: float
     rows: int
     chance: dict[str, NullDistribution]
@@ -163,7 +155,6 @@ class Trust(Serializable):
     p_winsorized: float | None
     notes: list[str]
     of_rows: int | None = None
-    repeats: Repeats | None = None
     over_sizes: int | None = None
 
     @property
@@ -174,12 +165,6 @@ class Trust(Serializable):
     def disparity(self) -> float:
         """Best disparity at the group's size."""
         return float(self.partition.disparity_)
-
-    @property
-    def by_chance(self) -> float | None:
-        """What the same search finds in copula surrogates, on average."""
-        main = self.chance.get("copula")
-        return None if main is None else main.mean
 
     @property
     def beyond_chance(self) -> bool | None:
@@ -272,36 +257,18 @@ class Trust(Serializable):
             text += f" Columns have heavy tails; winsorised, {describe_p(self.p_winsorized)}."
         return text
 
-    @property
-    def told_returns(self) -> str:
-        """Does it replicate: on other rows, in halves, and who is sure to belong."""
-        said = [] if self.held_out is None else [self.held_out.told]
-        said += [] if self.membership is None else [self.membership.told]
-        return " ".join(said) or "Whether it replicates on other rows was not tested."
-
-    @property
-    def told_size(self) -> str:
-        """How large the group is, and why."""
-        rows = self.rows
-        how = {
-            "tenth": "the worst-represented tenth",
-            "evidence": "the smallest size with about as much evidence as any",
-            "given": "the size asked for",
-            "free": "the size that the search chose",
-        }[self.chosen]
-        if self.chosen == "tenth" and self.group_size > round(TENTH * rows):
-            how = "more than a tenth, since a group needs as many"
-        return f"{self.group_size:,} of {rows:,} rows, {how}"
-
     def summary(self) -> str:
         """The evidence in plain words, a line for each question."""
         group, name = self.partition.left_out_, self.verdict_name or "not tested"
         lines = [
-            f"Group: {self.told_size}. {group.told_fact} {group.told}",
+            f"Group: {group.told_fact} {group.told}",
             f"Verdict: {name[0].upper()}{name[1:]}. {self.verdict_says}",
             f"Surrogates: {self.told_chance}",
-            f"Other rows: {self.told_returns}",
         ]
+        if self.held_out is not None:
+            lines.append(f"Other rows: {self.held_out.told_gap} {self.held_out.told_overlap}")
+        if self.membership is not None:
+            lines.append(f"Members: {self.membership.told}")
         if self.stability is not None:
             lines.append(f"Other starts: {self.stability.told} {self.stability.told_several}")
         return "\n".join(lines + self.notes)
@@ -319,11 +286,6 @@ def doubts(chance: dict[str, NullDistribution], n_components: int) -> list[str]:
             f"{abs(main.ranks_miss):.2f} {'larger' if main.ranks_miss > 0.0 else 'smaller'} in the "
             "table on average, so what stands out may be how columns go together in the middle of "
             "their values."
-        )
-    if main.miss > _FAR_OFF:
-        found.append(
-            f"Surrogates: a correlation is off by {main.miss:.2f} on average, so read the p-value "
-            "with care."
         )
     if abs(main.residual - 1.0) > _FAR_OFF:
         found.append(

@@ -168,38 +168,21 @@ def describe_claims(lines: list[Alignment]) -> str:
     return f"At p <= {LEVEL}, corrected: none. {named}."
 
 
-def align(
-    table: Any,
-    labels: ArrayLike,
-    *,
-    categorical: Iterable[Any] | None = (),
-    drop: Iterable[Any] | None = (),
-    sensitive: Iterable[Any] | None = (),
-) -> list[Alignment]:
-    """Compare the group with every raw column, those most alike first.
+def align(table: Any, labels: ArrayLike, sensitive: Iterable[Any] = ()) -> list[Alignment]:
+    """Compare the group with every raw column that varies, those most alike first.
 
-    Parameters
-    ----------
-    table, labels, categorical, drop
-        As for :func:`describe`.
-    sensitive : names of columns that were kept out of the search
-        Their p-values are tests; those of columns that the search saw are not.
-
-    Returns
-    -------
-    list of Alignment
-        Columns that never change have no line.
+    ``sensitive`` names columns that were kept out of the search.
 
     Examples
     --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> table = rng.integers(0, 2, (200, 3)).astype(str)
-    >>> first = align(table, table[:, 1] == "1", categorical=[])[0]
+    >>> first = align(table, table[:, 1] == "1")[0]
     >>> first.column, round(first.strength, 6), first.cramers_v
     ('x1', 1.0, 1.0)
     """
-    columns = columns_of(table, categorical=categorical, drop=drop)
+    columns = columns_of(table)
     group = check_left_out(labels, len(columns[0]))
     hidden = found([column.name for column in columns], sensitive, "sensitive")
     lines = [
@@ -364,24 +347,8 @@ class Typical(Serializable):
     rest_share: float | None = None
 
 
-def typical_values(
-    table: Any,
-    labels: ArrayLike,
-    *,
-    categorical: Iterable[Any] | None = (),
-    drop: Iterable[Any] | None = (),
-) -> list[Typical]:
-    """Medians and most frequent categories of the left-out group and of the rest, side by side.
-
-    Parameters
-    ----------
-    table, labels, categorical, drop
-        As for :func:`describe`.
-
-    Returns
-    -------
-    list of Typical
-        In the order of the columns.
+def typical_values(table: Any, labels: ArrayLike) -> list[Typical]:
+    """Medians and most frequent categories of the left-out group and of the rest, by column.
 
     Examples
     --------
@@ -390,7 +357,7 @@ def typical_values(
     >>> line.left_out, line.rest
     ('8', '1.5')
     """
-    columns = columns_of(table, categorical=categorical, drop=drop)
+    columns = columns_of(table)
     group = check_left_out(labels, len(columns[0]))
     lines = []
     for column in columns:

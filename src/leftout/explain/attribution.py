@@ -72,33 +72,6 @@ def split_losses(rule: Loss, moments: Moments, V: Array, errors: Array | None = 
     )
 
 
-@parameters_of(measured)
-def disparity_by_feature(*args: Any, **named: Any) -> Array:
-    """Split a disparity over the features: parts of either sign that sum to it.
-
-    Parameters
-    ----------
-    X, labels, n_components, representation, loss, centering
-        As for :func:`leftout.disparity`.
-
-    Returns
-    -------
-    array of shape (n,)
-        Sums to :func:`leftout.disparity`.
-
-    Examples
-    --------
-    >>> from leftout import datasets, disparity
-    >>> X, planted = datasets.make_planted(200, 6, 2, 50, random_state=0)
-    >>> parts = disparity_by_feature(X, planted, 2)
-    >>> bool(abs(parts.sum() - disparity(X, planted, 2)) < 1e-12)
-    True
-    """
-    parts = feature_losses(*args, **named)
-    total = parts.sum(axis=1)
-    return parts[np.argmax(total)] - parts[np.argmin(total)]
-
-
 @dataclass(frozen=True, kw_only=True)
 class WhatIf(Serializable):
     """The best disparity that a search finds when one feature is left out.
@@ -130,10 +103,10 @@ class WhatIf(Serializable):
         return 1.0 - self.without / self.disparity
 
 
-def by_source(parts: Array, sources: list[str]) -> dict[str, float]:
+def by_source(parts: list[float], sources: list[str]) -> dict[str, float]:
     """What all features of each source add to the disparity, most first."""
     totals: dict[str, float] = {}
-    for part, source in zip(parts.tolist(), sources, strict=True):
+    for part, source in zip(parts, sources, strict=True):
         totals[source] = totals.get(source, 0.0) + part
     return dict(sorted(totals.items(), key=lambda entry: -entry[1]))
 
@@ -159,7 +132,7 @@ def search_without(
             feature=source,
             disparity=found.disparity_,
             without=without,
-            overlap=float(pairwise_jaccard(np.stack([labels, found.labels_]), either=False)[0, 1]),
+            overlap=float(pairwise_jaccard(np.stack([labels, found.labels_]))[0, 1]),
         )
         for source, (without, labels) in zip(leading, results, strict=True)
     ]

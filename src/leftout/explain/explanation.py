@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from leftout.checks import check_whole
 from leftout.data.binning import most_informative
 from leftout.data.columns import Column, columns_of, named, names_of
 from leftout.data.frames import column_names
 from leftout.data.matrix import check_rows
-from leftout.data.roles import assign, with_values
+from leftout.data.roles import assign, levels_of, with_values
 from leftout.errors import InputError
 from leftout.explain.alignment import (
     Alignment,
@@ -29,21 +28,15 @@ from leftout.explain.attribution import (
     search_without,
     split_losses,
 )
-from leftout.explain.rules import (
-    Frequency,
-    Rule,
-    Rules,
-    find_rules,
-    rule_frequency,
-)
-from leftout.explain.sentence import Sentence
-from leftout.explain.sentence_search import describe
-from leftout.files import Serializable, plain
+from leftout.explain.rules import Rule, find_rules
+from leftout.explain.sentence import Sentence, describe
+from leftout.files import Serializable
 from leftout.groups.fitted import NEITHER, fitted_on
 from leftout.groups.measured import measure
 from leftout.groups.outcome import Outcome, outcomes, without_outcome
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.losses import Array
+from leftout.representation.pipeline import sources_of
 from leftout.running import Report, Steps, clean_interrupts
 from leftout.text import as_name, listed, number, percent
 
@@ -54,8 +47,11 @@ _SHOWN = 3
 _RULES, RULE_COLUMNS, _CANDIDATES = 50, 200, 50_000
 
 
-class FeatureLoss(TypedDict):
-    """A feature's part of the disparity, and of either side's loss."""
+class FeatureLoss(NamedTuple):
+    """A feature's part of the disparity, and of either side's loss.
+
+    ``column`` is the raw column that it was made from, as far as names tell; else its own name.
+    """
 
     feature: str
     column: str
@@ -65,21 +61,13 @@ class FeatureLoss(TypedDict):
     rest_loss: float
 
 
-class ExplanationRecord(TypedDict):
-    """An explanation as JSON has it, features by falling size of their part."""
-
-    sentence: Sentence | None
-    disparity_by_feature: list[FeatureLoss]
-    rules: list[Rule]
-    leading_rules: list[Rule]
-    rule_frequency: Frequency
-    alignment: list[Alignment]
-    outcome: list[Outcome]
-    no_outcome: Outcome | None
-    typical: list[Typical]
-    what_if: list[WhatIf]
-    rows: dict[str, list[Any]] | None
-    notes: list[str]
+def by_feature(losses: Array, features: list[str], sources: list[str]) -> list[FeatureLoss]:
+    """The split of both sides' losses, (2, n), the largest parts of the disparity first."""
+    parts = losses[1] - losses[0]
+    shares = parts / parts.sum()
+    rest, left_out = losses.tolist()
+    every = zip(features, sources, parts.tolist(), shares.tolist(), left_out, rest, strict=True)
+    return sorted((FeatureLoss(*line) for line in every), key=lambda line: -abs(line.disparity))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -90,20 +78,12 @@ class Explanation(Serializable):
     ----------
     sentence : Sentence or None
         The short description that fits best; None if no raw column varies.
-    features : list of str
-        Names of the features of ``X``, for the next three.
-    sources : list of str
-        The raw column that each was made from, as far as names tell; else its own name.
-    disparity_by_feature : array of shape (n,)
+    disparity_by_feature : list of FeatureLoss
         Parts of either sign that sum to the disparity, left-out group minus rest.
-    losses_by_feature : array of shape (2, n)
-        The same for the losses of the rest and of the left-out group.
-    rules : Rules
+    rules : list of Rule
         At most 50 of each group, those of highest lift.
-    leading_rules : Rules
+    leading_rules : list of Rule
         At most 8 of the left-out group, chosen by what each adds: see :meth:`Rules.that_add`.
-    rule_frequency : Frequency
-        The paper's two tables, over runs.
     alignment : list of Alignment
     outcome : list of Outcome
         Empty without a target.
@@ -118,22 +98,16 @@ class Explanation(Serializable):
         What to bear in mind.
     """
 
-    record = ExplanationRecord
-
     sentence: Sentence | None
-    features: list[str]
-    sources: list[str]
-    disparity_by_feature: Array
-    losses_by_feature: Array
-    rules: Rules
-    leading_rules: Rules
-    rule_frequency: Frequency
+    disparity_by_feature: list[FeatureLoss]
+    rules: list[Rule]
+    leading_rules: list[Rule]
     alignment: list[Alignment]
     outcome: list[Outcome]
     typical: list[Typical]
     what_if: list[WhatIf]
     no_outcome: Outcome | None = None
-    rows: dict[str, Any] | None = None
+    rows: dict[str, list[Any]] | None = None
     notes: list[str] = field(default_factory=list)
 
     def summary(self) -> str:
@@ -172,44 +146,20 @@ class Explanation(Serializable):
 
     def by_column(self) -> dict[str, float]:
         """The disparity by raw column: what all features made from it add, most first."""
-        return by_source(self.disparity_by_feature, self.sources)
+        lines = self.disparity_by_feature
+        return by_source([each.disparity for each in lines], [each.column for each in lines])
 
     @property
     def told_sentence(self) -> str:
         if self.sentence is None:
             return "No column of the raw table varies, so nothing describes the group."
-        return f"{self.sentence.told} {self.sentence.told_parts(self.by_column())}".rstrip()
+        return self.sentence.told
 
     @property
     def told_no_outcome(self) -> str:
         """Where one side lacks an outcome far more often: that; else nothing."""
         missing = self.no_outcome
         return f"{missing}." if missing is not None and missing.notable else ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data: numbers, strings, lists."""
-        parts = self.disparity_by_feature
-        return plain({
-            "sentence": self.sentence and self.sentence.to_dict() | {"told": self.told_sentence},
-            "disparity_by_feature": [
-                FeatureLoss(
-                    feature=self.features[i], column=self.sources[i], disparity=parts[i],
-                    share=parts[i] / parts.sum(), left_out_loss=self.losses_by_feature[1, i],
-                    rest_loss=self.losses_by_feature[0, i],
-                )
-                for i in np.argsort(-np.abs(parts), kind="stable")
-            ],
-            "rules": list(self.rules),
-            "leading_rules": list(self.leading_rules),
-            "rule_frequency": self.rule_frequency,
-            "alignment": self.alignment,
-            "outcome": self.outcome,
-            "no_outcome": self.no_outcome,
-            "typical": self.typical,
-            "what_if": self.what_if,
-            "rows": self.rows,
-            "notes": self.notes,
-        })  # fmt: skip
 
 
 @clean_interrupts()
@@ -224,7 +174,6 @@ def group(
     drop: Iterable[Any] | None = (),
     sensitive: Iterable[Any] | None = (),
     sources: Sequence[str] | None = None,
-    runs: ArrayLike | None = None,
     what_if: int = 5,
     rows: int = 0,
     label: int | None = None,
@@ -253,9 +202,6 @@ def group(
     sources : list of str or None
         The raw column that each feature of ``X`` was made from (a ``TableEncoder`` has them as
         ``sources_``); None: as far as their names tell.
-    runs : array of shape (n_runs, m) or None
-        Labels of several runs, for the paper's averages; None: those that ``trust`` made, if
-        ``found`` comes from it, else the one partition.
     what_if : int, default=5
         How many of the leading features to leave out; 0 for none.
     rows : int, default=0
@@ -286,14 +232,10 @@ def group(
     check_whole("what_if", what_if)
     check_whole("rows", rows)
     partition, matrix = fitted_on(found, X, label)
-    stability = getattr(found, "stability", None)
     left_out = partition.left_out_.mask
     beside = np.flatnonzero(partition.labels_ != NEITHER)
     alone = len(beside) == len(left_out)
     raw = Raw.of(X if table is None else table, X, target, categorical, drop, sensitive, sources)
-    if runs is None:
-        runs = left_out if stability is None else stability.labels
-    features = names_of(X)
     n_leading = min(what_if, len(set(raw.sources))) if len(set(raw.sources)) > 2 and alone else 0
     steps = Steps(4 + n_leading, progress)
 
@@ -317,10 +259,8 @@ def group(
     steps.tell("rules", 1)
     telling = most_informative(raw.described, left_out, RULE_COLUMNS)
     rules = find_rules(telling, left_out, limit=_CANDIDATES)
-    frequency = rule_frequency(telling, runs)
     steps.tell("sentence", 1)
-    varies = any(column.codes().max() > 0 for column in telling)
-    sentence = describe(raw.described, left_out) if varies else None
+    sentence = describe(raw.described, left_out)
     steps.tell("alignment", 1)
     columns, aim, group = raw.columns, raw.target, left_out
     if not alone:
@@ -329,19 +269,16 @@ def group(
     alignment = align(columns, group, sensitive=raw.hidden)
     by_name = {column.name: column for column in columns}
     order = dict.fromkeys([line.column for line in alignment]) | dict.fromkeys(by_name)
-    outcome = [] if aim is None else outcomes(aim, group, positive)
-    lacking = None if aim is None else without_outcome(aim, group, positive)
+    levels = None if aim is None else levels_of(aim, positive)
+    outcome = [] if aim is None else outcomes(aim, group, levels)
+    lacking = None if aim is None else without_outcome(aim, group, levels)
     steps.tell("outcome", 1)
-    leading = list(by_source(parts, raw.sources))[:n_leading]
+    leading = list(by_source(parts.tolist(), raw.sources))[:n_leading]
     return Explanation(
         sentence=sentence,
-        features=features,
-        sources=raw.sources,
-        disparity_by_feature=parts,
-        losses_by_feature=losses,
-        rules=rules.leading(_RULES),
-        leading_rules=rules.that_add(left_out),
-        rule_frequency=frequency,
+        disparity_by_feature=by_feature(losses, names_of(X), raw.sources),
+        rules=list(rules.leading(_RULES)),
+        leading_rules=list(rules.that_add(left_out)),
         alignment=alignment,
         outcome=outcome,
         no_outcome=lacking,
@@ -415,21 +352,6 @@ class Raw:
         return cls(
             columns=kept, described=described, hidden=hidden, target=outcome, sources=sources
         )
-
-
-def sources_of(features: list[str], columns: list[str]) -> list[str]:
-    """The column that each feature was made from, by its name; else the feature itself.
-
-    A feature is called like its column, or begins with that and an underscore or equals sign, as
-    indicators of categories do; a prefix that ends in two underscores does not count.
-    """
-    by_length = sorted(columns, key=len, reverse=True)
-    found = []
-    for feature in features:
-        bare = feature if feature in columns else feature.rsplit("__", 1)[-1]
-        made = (c for c in by_length if bare == c or bare.startswith((f"{c}_", f"{c}=")))
-        found.append(next(made, feature))
-    return found
 
 
 def _example_rows(

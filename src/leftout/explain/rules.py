@@ -6,20 +6,18 @@ A rule's conditions are bins of columns, and its counts those of two bins that m
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypedDict, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leftout.checks import check_count, check_floor, check_left_out, check_runs
+from leftout.checks import check_left_out
 from leftout.data.binning import Array, BinnedColumn, Indicators, Places, bin_column, starts_of
 from leftout.data.columns import columns_of
 from leftout.data.conditions import Condition, Mask
-from leftout.errors import InputError
 from leftout.files import Serializable
 
 Counts = NDArray[np.int64]
@@ -28,20 +26,10 @@ REST_SIDE, LEFT_OUT_SIDE = 0, 1
 SIDES = ("rest", "left-out group")
 # Intervals that a column of numbers is cut into at most.
 _BINS = 5
-_LINES = 20
 # Rules that are listed; a pair must be this much surer than the surer of its halves.
 LISTED, _SURER = 8, 0.1
 # Where rules are limited, this many of each group are kept at most.
 _MANY = 50_000
-
-
-RuleRecord = TypedDict(
-    "RuleRecord",
-    {
-        "if": list[Condition], "then": Literal["rest", "left-out group"], "text": str,
-        "count": int, "covered": int, "support": float, "confidence": float, "lift": float,
-    },
-)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +41,8 @@ class Rule(Serializable):
     share of all rows.
     """
 
-    also = ("text",)
-    record = RuleRecord
+    also = ("then", "text")
+    hidden = ("group",)
 
     antecedents: tuple[Condition, ...]
     group: int
@@ -68,9 +56,10 @@ class Rule(Serializable):
     def text(self) -> str:
         return " and ".join(condition.text for condition in self.antecedents)
 
-    def to_dict(self) -> dict[str, Any]:
-        data = super().to_dict()
-        return {"if": data.pop("antecedents"), "then": SIDES[data.pop("group")]} | data
+    @property
+    def then(self) -> str:
+        """The side that rows are on: the left-out group, or the rest."""
+        return SIDES[self.group]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -109,15 +98,7 @@ class Rules:
         """Confidence over the group's share of all rows."""
         return self.confidence / (np.array(self.sizes)[self.group] / sum(self.sizes))
 
-    @overload
-    def __getitem__(self, place: int) -> Rule: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Rules: ...
-
-    def __getitem__(self, place: int | slice) -> Rule | Rules:
-        if isinstance(place, slice):
-            return self.take(np.arange(len(self))[place])
+    def __getitem__(self, place: int) -> Rule:
         if not -len(self) <= place < len(self):
             raise IndexError(f"There are {len(self)} rules; {place} is not one of them.")
         one = self.take(np.array([place]))
@@ -126,19 +107,6 @@ class Rules:
             antecedents=tuple(binned.condition(code) for binned, code in self._bins(place)),
             **{name: getattr(one, name).item() for name in numbers},
         )
-
-    def __str__(self) -> str:
-        """The rules as a table, one line per rule."""
-        lines = [f"{'rows':>9} {'share':>6} {'lift':>6}  then, if"]
-        for rule in self[:_LINES]:
-            lines.append(
-                f"{rule.covered:>9,} {100 * rule.confidence:>4.0f}% {rule.lift:>6.2f}  "
-                f"{SIDES[rule.group]}, {rule.text}"
-            )
-        return "\n".join(lines + [f"and {len(self) - _LINES:,} more"] * (len(self) > _LINES))
-
-    def __repr__(self) -> str:
-        return f"<{len(self):,} rules>"
 
     def __iter__(self) -> Iterator[Rule]:
         return (self[place] for place in range(len(self)))
@@ -168,19 +136,8 @@ class Rules:
 
         By falling lift, the next is the first of which at least half of the group's rows that it
         covers are new. A rule of two conditions must be surer than both of them, by 10 points of
-        confidence: else the shorter one says it.
-
-        Parameters
-        ----------
-        labels : array of shape (m,)
-            Those that the rules were found for.
-        limit : int, default=8
-
-        Returns
-        -------
-        Rules
+        confidence: else the shorter one says it. ``labels`` are those that rules were found for.
         """
-        check_count("limit", limit)
         group = check_left_out(labels, sum(self.sizes))
         found, table = self.of(LEFT_OUT_SIDE), Indicators.of(self.columns)
         with np.errstate(invalid="ignore"):
@@ -218,76 +175,32 @@ class Rules:
         return [(self.columns[c], int(i - self._starts[c])) for c, i in zip(at, items, strict=True)]
 
 
-class VariableRuns(TypedDict):
-    """In how many runs a column leads the rules of either group."""
-
-    variable: str
-    left_out_runs: int
-    rest_runs: int
-
-
-class PairRuns(TypedDict):
-    """In how many runs two columns lead a group's rules, with the least and largest lift."""
-
-    group: str
-    pair: list[str]
-    runs: int
-    lift: list[float]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Frequency(Serializable):
-    """How often columns, and pairs of columns, are among the leading rules of several runs.
-
-    Attributes
-    ----------
-    variables : list of dict
-        ``variable`` and, for each group, the number of runs in which it is an antecedent of one of
-        the leading rules with one antecedent (the paper's first table).
-    pairs : list of dict
-        ``group``, ``pair``, the number of ``runs`` in which the two are the antecedents of one of
-        the leading rules with two, and the range of ``lift`` (the paper's second table).
-    runs, top : int
-    """
-
-    variables: list[VariableRuns]
-    pairs: list[PairRuns]
-    runs: int
-    top: int
-
-
 def find_rules(
     table: Any,
     labels: ArrayLike,
     *,
-    categorical: Iterable[Any] | None = (),
-    drop: Iterable[Any] | None = (),
     min_support: float = 0.01,
     min_confidence: float | None = None,
-    group: int | None = None,
+    groups: tuple[int, ...] = (REST_SIDE, LEFT_OUT_SIDE),
     prune: bool = True,
     limit: int | None = None,
 ) -> Rules:
-    """Find the rules "if this holds (and that), the row is left out", and the same for the rest.
-
-    Exact: all rules at or above the floors are found.
+    """Find all rules "if this holds (and that), the row is left out", and the same for the rest.
 
     Parameters
     ----------
     table : raw table of m rows
-        A pandas, polars or pyarrow table or an array. Numbers are cut into at most five intervals,
-        categories keep their names, and missing is a value.
+        Numbers are cut into at most five intervals, categories keep their names, and missing is a
+        value.
     labels : array of shape (m,)
         1 or True where a row is left out, else 0.
-    categorical : names of columns of numbers that are codes
-    drop : names of columns to leave aside (the target, for example)
     min_support : float, default=0.01
         Least share of all rows that satisfy the antecedents and are in the group.
     min_confidence : float or None, default=None
         Least share of the rows satisfying the antecedents that are in the group. None: the group's
         share of all rows, that is a lift of 1.
-    group : {1, 0} or None
-        Only the rules of the left-out group (1), or of the rest (0); None for both.
+    groups : tuple of {1, 0}
+        Whether rules of the left-out group (1), of the rest (0), or of both are asked for.
     prune : bool, default=True
         Drop what holds for all rows, a pair that is no better than one of its halves, and a rule
         that covers the same rows as a rule before it.
@@ -316,145 +229,59 @@ def find_rules(
     >>> best.text, best.confidence, best.lift
     ('x0 = red and x1 = 9', 1.0, 4.0)
     """
-    check_floor("min_support", min_support)
-    if min_confidence is not None:
-        check_floor("min_confidence", min_confidence)
-    if limit is not None:
-        check_count("limit", limit)
-    if group not in (None, REST_SIDE, LEFT_OUT_SIDE):
-        raise InputError(f"group={group!r} is neither the left-out group (1) nor the rest (0).")
-    columns = columns_of(table, categorical=categorical, drop=drop)
+    columns = columns_of(table)
     mask = check_left_out(labels, len(columns[0]))
     binned = [bin_column(column, _BINS) for column in columns]
-    groups = (REST_SIDE, LEFT_OUT_SIDE) if group is None else (group,)
-    (found,) = mine(binned, mask[None], min_support, min_confidence, groups, prune, limit)
+    found = mine(binned, mask, min_support, min_confidence, groups, prune, limit)
     return found if limit is None else found.leading(limit)
-
-
-def rule_frequency(
-    table: Any,
-    runs: ArrayLike,
-    *,
-    categorical: Iterable[Any] | None = (),
-    drop: Iterable[Any] | None = (),
-    min_support: float = 0.01,
-    top: int = 10,
-) -> Frequency:
-    """Count how often columns lead the rules of several runs: the paper's two tables.
-
-    In every run the rules of each group are found and ranked by lift; the ``top`` rules with one
-    antecedent, and the ``top`` with two, count.
-
-    Parameters
-    ----------
-    table : raw table of m rows
-    runs : array of shape (n_runs, m)
-        The labels of each run, for example ``found.stability.labels``.
-    categorical, drop, min_support
-        As for :func:`find_rules`.
-    top : int, default=10
-
-    Returns
-    -------
-    Frequency
-    """
-    check_count("top", top)
-    check_floor("min_support", min_support)
-    columns = columns_of(table, categorical=categorical, drop=drop)
-    masks = check_runs(runs, len(columns[0]))
-    found = mine([bin_column(column, _BINS) for column in columns], masks, min_support, limit=top)
-    # by group and columns, one or two: the runs that they lead in, and with which lifts
-    led, lifts = defaultdict(set), defaultdict(list)
-    for run, rules in enumerate(found):
-        for group in (REST_SIDE, LEFT_OUT_SIDE):
-            for single in (True, False):
-                some = rules.take((rules.group == group) & (rules.single == single))[:top]
-                for place, lift in enumerate(some.lift.tolist()):
-                    key = group, some.variables(place)
-                    led[key].add(run)
-                    lifts[key].append(lift)
-    runs_of = {key: len(some) for key, some in led.items()}
-    alone = [
-        VariableRuns(
-            variable=names[0],
-            left_out_runs=runs_of.get((LEFT_OUT_SIDE, names), 0),
-            rest_runs=runs_of.get((REST_SIDE, names), 0),
-        )
-        for names in {names for _, names in runs_of if len(names) == 1}
-    ]
-    pairs = [key for key in runs_of if len(key[1]) == 2]
-    return Frequency(
-        variables=sorted(
-            alone, key=lambda line: (-line["left_out_runs"], -line["rest_runs"], line["variable"])
-        ),
-        pairs=[
-            PairRuns(
-                group=SIDES[key[0]],
-                pair=list(key[1]),
-                runs=runs_of[key],
-                lift=[min(lifts[key]), max(lifts[key])],
-            )
-            for key in sorted(pairs, key=lambda key: (-key[0], -runs_of[key], key[1]))
-        ],
-        runs=len(found),
-        top=top,
-    )
 
 
 def mine(
     columns: Sequence[BinnedColumn],
-    masks: Mask,
+    mask: Mask,
     min_support: float,
     min_confidence: float | None = None,
     groups: tuple[int, ...] = (REST_SIDE, LEFT_OUT_SIDE),
     prune: bool = True,
     limit: int | None = None,
-) -> list[Rules]:
-    """The rules of the groups asked for, for every run's labels in ``masks`` (n_runs, m).
-
-    What does not depend on the labels is counted once for all runs. With a ``limit``, of very many
-    pairs only the surest are kept.
-    """
-    table, m = Indicators.of(columns), masks.shape[1]
-    covered, inside = table.counts(), np.array([table.counts(mask) for mask in masks])
+) -> Rules:
+    """The rules of the groups asked for; with a ``limit``, of very many pairs only the surest."""
+    table, m = Indicators.of(columns), len(mask)
+    covered, inside = table.counts(), table.counts(mask)
     # A rule's support is at most that of each of its items.
     most = [inside if group == LEFT_OUT_SIDE else covered - inside for group in groups]
-    frequent = (covered > 0) & (np.max(most, axis=(0, 1)) / m >= min_support)
+    frequent = (covered > 0) & (np.max(most, axis=0) / m >= min_support)
     items = np.flatnonzero(frequent & (covered < m) if prune else frequent)
     few = 2 * len(items) < len(covered)  # else counting all pairs is faster than dropping bins
     table, among = (table.only(items), slice(None)) if few else (table, np.ix_(items, items))
-    both = table.pairs()[among]
+    both, held = table.pairs()[among], table.pairs(mask)[among]
     i, j = np.nonzero(np.triu((both / m >= min_support) & (both > 0)))
-    met = both[i, j]
-    results = []
-    for mask in masks:
-        held, sizes = table.pairs(mask)[among], (int((~mask).sum()), int(mask.sum()))
-        chosen = []  # for each group: which pairs, and how often both are in it
-        for group in groups:
-            counts = held if group == LEFT_OUT_SIDE else both - held
-            count = counts[i, j]
-            floor = sizes[group] / m if min_confidence is None else min_confidence
-            kept = (count > 0) & (count / m >= min_support) & (count / met >= floor)
-            if prune:  # a pair is surer than either half, compared in whole numbers
-                surer = [count * both[at, at] > counts[at, at] * met for at in (i, j)]
-                kept &= (i == j) | surer[0] & surer[1]
-            pairs = np.flatnonzero(kept)
-            if limit is not None:
-                pairs = _surest(pairs, i == j, count, met, max(_MANY, limit))
-            chosen.append((pairs, count[pairs]))
-        places, count = (np.concatenate(part) for part in zip(*chosen, strict=True))
-        made = Rules(
-            columns=columns,
-            first=items[i[places]],
-            second=items[j[places]],
-            group=np.repeat(groups, [len(pairs) for pairs, _ in chosen]),
-            count=count.astype(np.int64),
-            covered=met[places].astype(np.int64),
-            sizes=sizes,
-        )
-        order = np.lexsort((~made.single, -made.count, -made.lift))
-        results.append(_distinct(made.take(order)) if prune else made.take(order))
-    return results
+    met, sizes = both[i, j], (int((~mask).sum()), int(mask.sum()))
+    chosen = []  # for each group: which pairs, and how often both are in it
+    for group in groups:
+        counts = held if group == LEFT_OUT_SIDE else both - held
+        count = counts[i, j]
+        floor = sizes[group] / m if min_confidence is None else min_confidence
+        kept = (count > 0) & (count / m >= min_support) & (count / met >= floor)
+        if prune:  # a pair is surer than either half, compared in whole numbers
+            surer = [count * both[at, at] > counts[at, at] * met for at in (i, j)]
+            kept &= (i == j) | surer[0] & surer[1]
+        pairs = np.flatnonzero(kept)
+        if limit is not None:
+            pairs = _surest(pairs, i == j, count, met, max(_MANY, limit))
+        chosen.append((pairs, count[pairs]))
+    places, count = (np.concatenate(part) for part in zip(*chosen, strict=True))
+    made = Rules(
+        columns=columns,
+        first=items[i[places]],
+        second=items[j[places]],
+        group=np.repeat(groups, [len(pairs) for pairs, _ in chosen]),
+        count=count.astype(np.int64),
+        covered=met[places].astype(np.int64),
+        sizes=sizes,
+    )
+    made = made.take(np.lexsort((~made.single, -made.count, -made.lift)))
+    return _distinct(made) if prune else made
 
 
 def _surest(places: Places, single: Mask, count: Array, met: Array, limit: int) -> Places:

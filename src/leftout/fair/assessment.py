@@ -12,17 +12,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import stats
 
-from leftout.checks import check_groups, check_left_out, check_whole, generator
+from leftout.checks import generator
 from leftout.data.columns import Column
 from leftout.data.conditions import Mask
-from leftout.data.matrix import check_matrix
 from leftout.errors import InputError
 from leftout.evidence.duplicate_rows import split
-from leftout.explain.sentence import Sentence
-from leftout.explain.sentence_search import describe
+from leftout.explain.sentence import Sentence, describe
 from leftout.fair.estimator import FairPCA, prefers_one_thread
 from leftout.fair.minimax import MinimaxPCA
 from leftout.fair.worst import GroupSearch, Rows
@@ -107,7 +105,6 @@ class Afterwards(Serializable):
         By which share less the worst off lose under MinimaxPCA than under the representation
         audited, on rows not seen.
     splits : int
-    n_components : int
     n_groups : int
         Groups that Fair PCA is for, beside the rest.
     """
@@ -121,7 +118,6 @@ class Afterwards(Serializable):
     bound: float
     gain: Interval | None
     splits: int
-    n_components: int
     n_groups: int = 1
 
     @property
@@ -185,213 +181,161 @@ class Afterwards(Serializable):
             f"{fair}, where {first} was lost under PCA.",
         }[self.advice]
 
-    def summary(self) -> str:
-        """What it says, in a few sentences."""
-        return self.told
-
 
 def afterwards(
-    X: Any,
-    group: ArrayLike,
-    n_components: int | float = 0.8,
+    X: Array,
+    labels: NDArray[np.integer],
+    n_components: int,
     *,
     representation: Any = None,
-    columns: Sequence[Column] | None = None,
+    columns: Sequence[Column] = (),
     splits: int = 5,
     of_rows: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Afterwards:
-    """Search for the worst-off group again: under PCA, Fair PCA for a group, and MinimaxPCA.
+    """Search for the worst-off group again: under PCA, Fair PCA for groups, and MinimaxPCA.
 
-    Parameters
-    ----------
-    X : table of shape (m, n)
-    group : array of shape (m,)
-        1 or True for the rows of the group, such as a search's ``labels_``; else 0. Of several
-        groups, 1, 2 and so on, the worst off first.
-    n_components : int or float, default=0.8
-        Number of components, or the share of variance to exceed.
-    representation : fitted projection, array of shape (d, n) or None, default=None
-        What the rows share now, with its own number of components; None: PCA of the table.
-    columns : list of Column, optional
-        As people know them: to say who the worst off are.
-    splits : int, default=5
-        Into halves, one for the components and one for the search; 0: none. Twice as many where
-        it is not clear whether the gain of MinimaxPCA holds.
-    of_rows : int, optional
-        Rows of the table that ``X`` is a sample of.
-    random_state, n_jobs
-        Of the searches, and threads for them.
-
-    Returns
-    -------
-    Afterwards
-        ``lines``, ``moved``, ``advice``, ``summary()``, ``to_dict()``, ``to_json(path)``.
-
-    Examples
-    --------
-    >>> from leftout import MaxDisparityPartition, afterwards, datasets
-    >>> X, _ = datasets.make_planted(400, 12, 3, 100, random_state=0)
-    >>> found = MaxDisparityPartition(3, group_size=40, random_state=0).fit(X)
-    >>> after = afterwards(X, found.labels_, 3, splits=0)
-    >>> [line.called for line in after.lines]
-    ['PCA', 'Fair PCA', 'MinimaxPCA']
-    >>> after.lines[2].worst_loss < after.lines[0].worst_loss
-    True
+    ``labels`` are 0 for the rest and 1, 2 and so on for the groups, the worst off first. A fitted
+    projection may take the place of PCA, with its own number of components. The worst off are
+    described by ``columns`` as people know them. Of ``splits`` into halves, one half is for the
+    components and one for the search; there are twice as many where it is not clear whether the
+    gain of MinimaxPCA holds. ``of_rows`` are those of the table that ``X`` is a sample of.
     """
-    check_whole("splits", splits)
-    matrix = check_matrix(X, min_features=1)
-    labels = _labels(group, len(matrix))
     given = None if representation is None else as_representation(representation)
     if given is not None and not given.is_projection:
         raise InputError(
             f"The representation, {given.name}, is no projection, so Fair PCA and MinimaxPCA "
             "cannot take its place. Give a projection, such as a fitted PCA."
         )
+    if labels.max() == 0 or not np.bincount(labels).all():
+        raise InputError(
+            f"None of the {len(X):,} rows that were looked at are in one of the groups. Audit a "
+            "smaller table, or search for a larger group."
+        )
     groups = [labels == label for label in range(1, labels.max() + 1)]
-    rng, n_groups = generator(random_state), len(groups)
-    if given is not None:
-        n_components = given.rank
-    with one_thread(prefers_one_thread(matrix)):
-        every = _minimax(matrix, labels, n_components, _ROUNDS, rng, n_jobs)
-        shared = _projections(matrix, labels, given, every)
-        masks = [*groups, every.worst_group_, every.baseline_worst_group_]
-        known = [np.flatnonzero(mask) for mask in masks]
-        measured = [
-            _measured(matrix, V, known, n_groups, len(known[0]), _CLIMBS, rng, n_jobs)
-            for V in shared
-        ]
-        held_out = _held_out(matrix, labels, given, every.n_components_, splits, rng, n_jobs)
-        if splits and _is_borderline(_gain(held_out), len(held_out)):
-            more = _held_out(matrix, labels, given, every.n_components_, splits, rng, n_jobs)
-            held_out = np.vstack([held_out, more])
+    size, d = int(groups[0].sum()), n_components if given is None else given.rank
+    trial = _Trial(X, labels, given, d, generator(random_state), n_jobs)
+    with one_thread(prefers_one_thread(X)):
+        every = trial.minimax(X, size, _ROUNDS)
+        shared = trial.projections(X, labels, every)
+        first, other = ([np.flatnonzero(mask) for mask in each] for each in (
+            groups, (every.worst_group_, every.baseline_worst_group_),
+        ))  # fmt: skip
+        searched = [trial.search(X, V, size, _CLIMBS, first, other) for V in shared]
+        held_out = trial.held_out(splits)
+        if _is_borderline(_gain(held_out), len(held_out)):
+            held_out = np.vstack([held_out, trial.held_out(splits)])
     lines = []
-    for place, (V, found) in enumerate(zip(shared, measured, strict=True)):
-        worst = np.isin(np.arange(len(matrix)), found.worst)
+    for place, (V, found) in enumerate(zip(shared, searched, strict=True)):
+        worst = np.isin(np.arange(len(X)), found.worst)
         overlap = max(float(np.sum(worst & mask) / np.sum(worst | mask)) for mask in groups)
         line = ProjectionLosses(
             called=V.name, group_loss=found.group_loss, worst_loss=found.worst_loss,
-            shared=overlap, error=_share(found.error, measured[0].error),
+            shared=overlap, error=_share(found.error, searched[0].error),
             held_out=_over_splits(held_out[:, place]), worst=worst,
             who=describe(columns, worst) if columns and overlap <= _SAME else None,
         )  # fmt: skip
         lines.append(line)
     return Afterwards(
-        lines=lines, size=len(known[0]), rows=len(matrix), of_rows=of_rows or len(matrix),
-        bound=every.lower_bound_, gain=_gain(held_out), splits=len(held_out),
-        n_components=every.n_components_, n_groups=n_groups,
+        lines=lines, size=size, rows=len(X), of_rows=of_rows or len(X), bound=every.lower_bound_,
+        gain=_gain(held_out), splits=len(held_out), n_groups=len(groups),
     )  # fmt: skip
 
 
-def _labels(group: ArrayLike, n_rows: int) -> NDArray[np.intp]:
-    """The number of each row's group, 0 for the rest; refused where these are others."""
-    names, place = check_groups(group, n_rows)
-    if len(names) > 2 and names.dtype.kind in "iu" and names.tolist() == list(range(len(names))):
-        return place
-    return check_left_out(group, n_rows).astype(np.intp)
-
-
-def _minimax(
-    X: Array,
-    labels: NDArray[np.intp],
-    n_components: int | float,
-    rounds: int,
-    rng: np.random.Generator,
-    n_jobs: int | None,
-) -> MinimaxPCA:
-    """MinimaxPCA against every group as large as the first."""
-    size = int(np.sum(labels == 1))
-    return MinimaxPCA(
-        n_components, group_size=size, max_rounds=rounds, tol=_TOL, random_state=rng, n_jobs=n_jobs
-    ).fit(X)
-
-
-def _projections(
-    X: Array, labels: NDArray[np.intp], given: Representation | None, every: MinimaxPCA
-) -> list[Representation]:
-    """What is audited, Fair PCA for the groups of these rows, and MinimaxPCA."""
-    d = every.n_components_
-    fair = FairPCA(d).fit(X, groups=labels)
-    # several groups may take more dimensions than were asked for
-    V = getattr(fair, "rank_d_components_", fair.components_)
-    before = given or _named("PCA", FairPCA(d).fit(X))
-    if before.origin is None:
-        before = before.at(fair.mean_)
-    return [before, _named(FAIR_PCA, V).at(fair.mean_), _named(MINIMAX_PCA, every)]
-
-
-def _named(name: str, fitted: Any) -> Representation:
-    return replace(as_representation(fitted), name=name)
-
-
-class _Measured(NamedTuple):
+class _Searched(NamedTuple):
     group_loss: float  # the largest of the groups asked about
     worst_loss: float
     worst: Rows
     error: float  # average squared error of all rows
 
 
-def _measured(
-    X: Array,
-    shared: Representation,
-    known: list[Rows],
-    n_groups: int,
-    size: int,
-    climbs: int,
-    rng: np.random.Generator,
-    n_jobs: int | None,
-) -> _Measured:
-    """What the first of the known groups lose, and the worst of a size that a search finds."""
-    V = shared.components
-    assert V is not None and shared.origin is not None
-    rows = X - shared.origin
-    scale = float(np.einsum("ij,ij->", rows, rows)) / len(rows)
-    rows /= np.sqrt(scale) or 1.0  # searches are in single precision
-    table, F = GroupSearch(rows, len(V), size, n_jobs), V.T @ V
-    seen = [table.group(each) for each in known]
-    found = table.search(F, [one.own for one in seen], climbs, rng, 1)
-    of_size = [one for one in seen if len(one.rows) == size]
-    worst = max([*found, *of_size], key=lambda one: one.loss(F))
-    own = max((one.loss(F) for one in seen[:n_groups]), default=0.0)
-    error = float(np.mean(table.norms - table.kept(F)))
-    own, loss, error = (
-        scale * value if abs(value) > _NOTHING else 0.0 for value in (own, worst.loss(F), error)
-    )
-    return _Measured(own, loss, worst.rows, error)
+class _Trial(NamedTuple):
+    """Rows and their groups, what they share now, and how to search."""
+
+    X: Array
+    labels: NDArray[np.integer]
+    given: Representation | None
+    d: int
+    rng: np.random.Generator
+    n_jobs: int | None
+
+    def minimax(self, X: Array, size: int, rounds: int) -> MinimaxPCA:
+        """MinimaxPCA of some rows, against every group of a size."""
+        return MinimaxPCA(
+            self.d, group_size=size, max_rounds=rounds, tol=_TOL, random_state=self.rng,
+            n_jobs=self.n_jobs,
+        ).fit(X)  # fmt: skip
+
+    def projections(
+        self, X: Array, labels: NDArray[np.integer], every: MinimaxPCA
+    ) -> list[Representation]:
+        """What is audited, Fair PCA for the groups of these rows, and MinimaxPCA."""
+        fair = FairPCA(self.d).fit(X, groups=labels)
+        # several groups may take more dimensions than were asked for
+        V = getattr(fair, "rank_d_components_", fair.components_)
+        fairer = Representation(
+            name=FAIR_PCA, rank=len(V), n_features=V.shape[1], origin=fair.mean_, components=V
+        )
+        before = self.given or _named("PCA", FairPCA(self.d).fit(X))
+        return [before, fairer, _named(MINIMAX_PCA, every)]
+
+    def search(
+        self,
+        X: Array,
+        shared: Representation,
+        size: int,
+        climbs: int,
+        groups: Sequence[Rows] = (),
+        other: Sequence[Rows] = (),
+    ) -> _Searched:
+        """What the groups lose, and the worst off of a size that a search finds.
+
+        It begins at these groups and at ``other`` ones.
+        """
+        V = shared.components
+        assert V is not None and shared.origin is not None
+        rows = X - shared.origin
+        scale = float(np.einsum("ij,ij->", rows, rows)) / len(rows)
+        rows /= np.sqrt(scale) or 1.0  # searches are in single precision
+        table, F = GroupSearch(rows, len(V), size, self.n_jobs), V.T @ V
+        seen = [table.group(each) for each in (*groups, *other)]
+        found = table.search(F, [one.own for one in seen], climbs, self.rng, 1)
+        of_size = [one for one in seen if len(one.rows) == size]
+        worst = max([*found, *of_size], key=lambda one: one.loss(F))
+        own = max((one.loss(F) for one in seen[: len(groups)]), default=0.0)
+        error = float(np.mean(table.norms - table.kept(F)))
+        own, loss, error = (
+            scale * value if abs(value) > _NOTHING else 0.0 for value in (own, worst.loss(F), error)
+        )
+        return _Searched(own, loss, worst.rows, error)
+
+    def held_out(self, splits: int) -> Array:
+        """What the worst off of one half lose with components from the other.
+
+        An array of shape (splits, projections). Fair PCA there is for the group that a search of
+        that half finds, or for the several given. No line where halves have too few rows.
+        """
+        X, labels, found = self.X, self.labels, []
+        share, distinct = float(np.mean(labels == 1)), distinct_rows(X)
+        for _ in range(splits):
+            learning, judging = split(distinct, self.rng)
+            few, size = (max(1, round(share * len(half))) for half in (learning, judging))
+            if few < 2 or size < 2 or len(learning) <= self.d + 1:
+                continue
+            seen, own = X[learning], labels[learning]
+            every = self.minimax(seen, int(np.sum(own == 1)) or few, _HALF_ROUNDS)
+            if labels.max() == 1:
+                own = every.baseline_worst_group_.astype(np.intp)
+            found.append([
+                self.search(X[judging], V, size, _HALF_CLIMBS).worst_loss
+                for V in self.projections(seen, own, every)
+            ])  # fmt: skip
+        return np.array(found).reshape(-1, 3)
 
 
-def _held_out(
-    X: Array,
-    labels: NDArray[np.intp],
-    given: Representation | None,
-    d: int,
-    splits: int,
-    rng: np.random.Generator,
-    n_jobs: int | None,
-) -> Array:
-    """What the worst off of one half lose with components from the other: (splits, projections).
-
-    Fair PCA there is for the group that a search of that half finds, or for the several given. No
-    line where halves have too few rows.
-    """
-    share, distinct, found = float(np.mean(labels == 1)), distinct_rows(X), []
-    for _ in range(splits):
-        learning, judging = split(distinct, rng)
-        few, size = (max(1, round(share * len(half))) for half in (learning, judging))
-        if few < 2 or size < 2 or len(learning) <= d + 1:
-            continue
-        seen, own = X[learning], labels[learning]
-        if not np.any(own == 1):
-            own = (np.arange(len(own)) < few).astype(np.intp)  # so many, whoever these are
-        every = _minimax(seen, own, d, _HALF_ROUNDS, rng, n_jobs)
-        if labels.max() == 1:
-            own = every.baseline_worst_group_.astype(np.intp)
-        found.append([
-            _measured(X[judging], V, [], 0, size, _HALF_CLIMBS, rng, n_jobs).worst_loss
-            for V in _projections(seen, own, given, every)
-        ])  # fmt: skip
-    return np.array(found).reshape(-1, 3)
+def _named(name: str, fitted: Any) -> Representation:
+    return replace(as_representation(fitted), name=name)
 
 
 def _gain(held_out: Array) -> Interval | None:

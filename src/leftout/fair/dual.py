@@ -36,7 +36,7 @@ from leftout.fair.objective import (
 )
 from leftout.fair.rounding import BarrierState, settle
 from leftout.fair.two_groups import two_groups
-from leftout.linalg.losses import Array, Loss, own_components, shared_pca
+from leftout.linalg.losses import Array
 from leftout.linalg.moments import Moments
 
 # The barrier: its first and last parameter, the factor between, from where faces are tried, and the
@@ -96,9 +96,7 @@ def _width(d: int, k: int) -> int:
 def many_groups(objective: Objective, seen: list[Seen], tol: float) -> FairAnswer:
     """The best ``F`` with trace ``d`` for the largest of the losses, at an extreme point."""
     start = max(seen, key=lambda one: objective.bound(one.weights, one.pairs.values)).weights
-    scale = objective.scale
-    unit = objective._replace(second=objective.second / scale, best=objective.best / scale)
-    k = len(start)
+    scale, unit, k = objective.scale, objective.unit(), len(start)
     best: FairAnswer | None = None
     smallest = 1.0  # largest loss of the best answer so far
     state = look(unit, 0.5 * start + 0.5 / k, _FIRST)
@@ -216,17 +214,13 @@ class FairSolution(NamedTuple):
         return self.answer.losses
 
 
-def solve_fair(
-    rule: Loss, moments: Moments, d: int, tol: float, pooled: Leading | None = None
-) -> FairSolution:
+def solve_fair(moments: Moments, d: int, tol: float, pooled: Leading | None = None) -> FairSolution:
     """Fair PCA with ``d`` components for groups known by their moments.
 
     Parameters
     ----------
-    rule : Loss
-        Decides what each group's own PCA is.
     moments : Moments
-        Of each group; none may be empty.
+        Of each group, about the origin that all share; none may be empty.
     d : int
     tol : float
         Gap to stop at, as a share of the largest loss.
@@ -241,24 +235,20 @@ def solve_fair(
     pairs = [leading(S, columns) for S in second] if len(second) > 1 else [pooled]
     seen = [Seen(*each) for each in zip(np.eye(len(second)), pairs, strict=True)]
     seen.append(Seen(shares, pooled))
-    if rule.own_mean:
-        own, least = own_components(rule, moments, d), -np.inf
-        best = np.array([np.sum((W @ S) * W) for W, S in zip(own, second, strict=True)])
-        baseline = shared_pca(rule, moments, d).components
-    else:
-        best = np.array([each.values[:d].sum() for each in pairs])
-        baseline, least = pooled.components(d), 0.0  # only rounding makes a loss negative
+    best = np.array([each.values[:d].sum() for each in pairs])
+    baseline = pooled.components(d)
     objective = Objective(second, best, d)
     before = objective.losses(baseline)
     answer, rank_d = _fairest(objective, seen, tol)
     if before.max() < answer.losses.max():  # only where digits run out
         answer, rank_d = projection(objective, baseline, answer.weights, answer.bound), None
     after = objective.losses(answer.V, answer.occupation)
+    # only rounding makes a loss negative
     return FairSolution(
-        answer._replace(losses=np.maximum(after, least)),
+        answer._replace(losses=np.maximum(after, 0.0)),
         best,
         baseline,
-        np.maximum(before, least),
+        np.maximum(before, 0.0),
         rank_d,
         None if rank_d is None else objective.losses(rank_d),
     )
@@ -296,8 +286,7 @@ def rounded(objective: Objective, answer: FairAnswer) -> tuple[Array, Array]:
     adds ``rho P`` to every group's moments, the best ``F`` is near the projection ``P`` at hand,
     and its leading eigenvectors are the next one.
     """
-    d, scale = objective.d, objective.scale
-    unit = objective._replace(second=objective.second / scale, best=objective.best / scale)
+    d, unit = objective.d, objective.unit()
     order = np.argsort(-answer.occupation, kind="stable")
     mixed = leading(unit.mix(answer.weights), d).components(d)
     ends = [_descended(unit, V, answer.weights) for V in (answer.V[order[:d]], mixed)]
@@ -312,9 +301,7 @@ def _descended(objective: Objective, V: Array, weights: Array) -> Array:
     weights = 0.5 * weights + 0.5 / k
     rho, mu = _RHO_MU[0] * value, _RHO_MU[1] * value / (d + k)
     for _ in range(_PROXIMAL):
-        pulled = objective._replace(
-            second=objective.second + rho * (V.T @ V), best=objective.best + rho * d
-        )
+        pulled = objective.pulled(V.T @ V, rho)
         state = centre(pulled, look(pulled, weights, mu), _FEW_STEPS, 0.5)
         after = np.ascontiguousarray(state.vectors[:, :d].T)
         largest = float(objective.losses(after).max())

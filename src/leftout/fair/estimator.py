@@ -15,12 +15,14 @@ from leftout.data.matrix import check_finite, check_matrix, check_numbers
 from leftout.errors import InputError
 from leftout.fair.dual import FairSolution, solve_fair
 from leftout.fair.objective import Leading, leading
-from leftout.linalg.losses import CENTERINGS, Array, Loss, Summary, signed, summarise
+from leftout.linalg.losses import Array, Summary, signed, summarise
 from leftout.linalg.moments import Moments, pooled
 from leftout.representation.base import check_variance, dimensions
 from leftout.running import one_thread, warn
 from leftout.text import counted, number, points
 
+# About the column means, or about zero.
+PROJECTION_CENTERINGS = ("global", "none")
 # Tables up to this many values, and matrices up to this size, are faster with one BLAS thread.
 _SMALL, _NARROW = 1 << 22, 500
 # Gaps up to this share of the variance are rounding.
@@ -79,11 +81,9 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         tags.input_tags.sparse = True
         return tags
 
-    def _fitting(
-        self, X: Any, fit: Callable[[Array], None], centerings: tuple[str, ...] = CENTERINGS
-    ) -> None:
+    def _fitting(self, X: Any, fit: Callable[[Array], None]) -> None:
         """Check options and a table, and fit; where that fails, see first if values are why."""
-        check_choice("centering", self.centering, centerings)
+        check_choice("centering", self.centering, PROJECTION_CENTERINGS)
         check_tolerance("tol", self.tol)
         matrix = self._check_table(X, reset=True)
         if len(matrix) < 2:
@@ -122,10 +122,9 @@ class FairPCA(Projection):
     ----------
     n_components : int or float, default=0.8
         Number of components, or the share of the table's variance for ordinary PCA to exceed.
-    centering : {"global", "none", "paper"}, default="global"
+    centering : {"global", "none"}, default="global"
         ``"global"``: about the column means. ``"none"``: about zero, for tables that are centred
-        as they should be. ``"paper"``: each group's own PCA about its own mean, applied to
-        uncentred rows; it is here to reproduce published figures.
+        as they should be.
     tol : float, default=1e-9
         Stop when the gap is proved to be at most this share of the largest loss.
 
@@ -243,8 +242,7 @@ class FairPCA(Projection):
         everyone = average_second(table.moments)
         check_variance(float(np.trace(everyone)), self.n_features_in_)
         self.n_asked_, pairs = _dimensions(self.n_components, everyone)
-        rule = Loss.named("excess", self.centering)
-        found = solve_fair(rule, table.moments, self.n_asked_, self.tol, pairs)
+        found = solve_fair(table.moments, self.n_asked_, self.tol, pairs)
         self._describe(found, table, everyone)
 
     def _describe(self, found: FairSolution, table: Summary, everyone: Array) -> None:
@@ -254,7 +252,8 @@ class FairPCA(Projection):
         self.component_weights_, self.n_components_ = weights, len(V)
         ratio = weights * np.einsum("in,in->i", V @ everyone, V) / np.trace(everyone)
         self.explained_variance_ratio_ = ratio
-        self.price_ = share_kept(everyone, found.baseline) - float(ratio.sum())
+        kept_before = np.einsum("in,in->i", found.baseline @ everyone, found.baseline).sum()
+        self.price_ = float(kept_before / np.trace(everyone)) - float(ratio.sum())
         self.components_ = signed(table.in_columns(V))
         self.sizes_ = moments.count.astype(np.intp)
         self.losses_, self.baseline_losses_ = found.losses, found.baseline_losses
@@ -298,13 +297,6 @@ def average_second(moments: Moments) -> Array:
     """Average second moments of all rows."""
     with np.errstate(over="ignore", invalid="ignore"):  # callers see what is not finite
         return pooled(moments).second[0] / moments.count.sum()
-
-
-def share_kept(everyone: Array, V: Array, occupation: Array | None = None) -> float:
-    """Share of the variance of rows with these second moments that components keep."""
-    each = np.einsum("in,in->i", V @ everyone, V)
-    total = each.sum() if occupation is None else each @ occupation
-    return float(total / np.trace(everyone))
 
 
 def _dimensions(n_components: Any, everyone: Array) -> tuple[int, Leading | None]:

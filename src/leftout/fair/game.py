@@ -77,8 +77,7 @@ class Game:
     trade_off : float
         Weight ``t`` of the largest loss, above 0.
     found : list of WorstGroup
-        In the list from the start: that a search under PCA found, and those to protect whatever
-        their size.
+        In the list from the start: that a search under PCA found.
     rng : Generator
     """
 
@@ -127,16 +126,12 @@ class Game:
         self.add(self.table.search(F, starts, climbs, self.rng, ADDED))
         return self.worst(F)
 
-    def objective(
-        self, places: Rows, rank: int, P: Array | None = None, rho: float = 0.0
-    ) -> Objective:
-        """Fair PCA for some of the groups, pulled to ``P``."""
+    def objective(self, places: Rows, rank: int) -> Objective:
+        """Fair PCA for some of the groups."""
         n = len(self.everyone.second)
-        shift = (1.0 - self.t) * self.everyone.second
-        shift = shift if P is None else shift + rho * P
-        second = self.t * self.second[places].reshape(-1, n, n) + shift
+        second = self.t * self.second[places].reshape(-1, n, n)
         best = self.t * self.best[places] + (1.0 - self.t) * self.everyone.best
-        return Objective(second, best + rho * rank, rank)
+        return Objective(second + (1.0 - self.t) * self.everyone.second, best, rank)
 
     def play(self, rounds: int, tol: float) -> tuple[Candidate, str]:
         """The best ``F`` found, and why the game stopped."""
@@ -277,7 +272,7 @@ class Game:
     ) -> tuple[Array, Array, float]:
         """A projection near the best, the groups' weights there, and its sum of fractions."""
         places = np.flatnonzero(weights)
-        objective = self.objective(places, rank, best.F, rho)
+        objective = self.objective(places, rank).pulled(best.F, rho)
         mu = _SHARP * scale / (rank + len(places))
         state, weights = self._centred(objective, weights, mu)
         V = state.vectors[:, :rank]

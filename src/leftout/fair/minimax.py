@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from leftout.checks import check_count, check_floor, check_groups, check_whole, generator
+from leftout.checks import check_count, check_floor, check_whole, generator
 from leftout.errors import InputError, parameter_label
 from leftout.fair.estimator import Projection
 from leftout.fair.game import ADDED, WARM, Game, Round, leading_projection
@@ -17,7 +17,6 @@ from leftout.groups.sizes import check_size
 from leftout.linalg.losses import Array, signed, summarise
 from leftout.representation.base import check_variance, dimensions
 
-PROJECTION_CENTERINGS = ("global", "none")
 ROUND_HISTORY = np.dtype([("rank", int), ("found", float), ("bound", float), ("groups", int)])
 # Where there are more axes than this, the game is played in the leading ones that hold all but this
 # share of what PCA leaves.
@@ -42,99 +41,6 @@ class Played(NamedTuple):
     weights: Array
     history: list[Round]
     stopped: str
-
-
-def equalise(
-    full: GroupSearch,
-    d: int,
-    *,
-    trade_off: float,
-    extra: int,
-    named: list[WorstGroup],
-    found: list[WorstGroup],
-    max_rounds: int,
-    tol: float,
-    rng: np.random.Generator,
-    last: int,
-) -> Played:
-    """Play for rows in coordinates of their principal axes, then look again with more effort.
-
-    ``named`` are groups to protect whatever their size, ``found`` those that a search under PCA
-    found.
-    """
-    X = full.X
-    m, n = X.shape
-    left = np.cumsum(np.einsum("ij,ij->j", X, X)[d:])
-    q = min(n, d + extra + 1 + int(np.searchsorted(left, (1.0 - _LEFT) * left[-1])))
-    narrow = full
-    if n > _FEW and q < n:
-        narrow = GroupSearch(np.ascontiguousarray(X[:, :q]), d, full.size, full.n_jobs)
-
-    def narrowed(groups: list[WorstGroup]) -> list[WorstGroup]:
-        return groups if narrow is full else [narrow.group(group.rows) for group in groups]
-
-    game = Game(narrow, trade_off, narrowed([*named, *found]), rng)
-    relaxed, stopped = game.play(max_rounds, tol)
-    P = leading_projection(relaxed.F, d + extra)
-    best: tuple[float, Array, WorstGroup] | None = None
-    everyone = full.group(np.arange(m))
-    for turn in range(_AGAIN):
-        projected = game.project(P, -(-max_rounds // (3 + turn)), tol)
-        P = _padded(projected.F, n)
-        known = np.argsort(-game.losses(projected.F))[:WARM]
-        starts = [_wide(game.groups[place].own, n) for place in known]
-        groups = full.search(P, starts, last, rng, _NAMED)
-        worst = _worst([*groups, *named], P)
-        value = trade_off * worst.loss(P) + (1.0 - trade_off) * everyone.loss(P)
-        if best is None or value < best[0]:
-            best = value, P, worst
-        if value <= (1.0 + tol) * projected.value:
-            break
-        game.add(narrowed(groups))
-        P = projected.F
-    assert best is not None
-    value, P, worst = best
-    proving = [
-        (full.group(game.groups[place].rows), game.weights[place])
-        for place in np.argsort(-game.weights)
-        if game.weights[place] > _NEEDED
-    ]
-    lower = game.bound if narrow is full else _proved(proving, everyone, trade_off)
-    binding = [(group, weight) for group, weight in proving if weight > _BINDS]
-    return Played(
-        P,
-        _padded(relaxed.F, n),
-        worst,
-        value,
-        lower,
-        [group for group, _ in binding],
-        np.array([weight for _, weight in binding]),
-        game.history,
-        stopped,
-    )
-
-
-def _proved(proving: list[tuple[WorstGroup, float]], everyone: WorstGroup, t: float) -> float:
-    """What some groups' weights prove in all axes."""
-    weights = np.array([weight for _, weight in proving])
-    weights = weights / weights.sum()
-    mixed = sum(w * group.second for w, (group, _) in zip(weights, proving, strict=True))
-    best = sum(w * group.best for w, (group, _) in zip(weights, proving, strict=True))
-    d = len(everyone.own)
-    kept = leading(t * mixed + (1.0 - t) * everyone.second, d).values[:d].sum()
-    return float(t * best + (1.0 - t) * everyone.best - kept)
-
-
-def _worst(groups: list[WorstGroup], F: Array) -> WorstGroup:
-    return max(groups, key=lambda group: group.loss(F))
-
-
-def _padded(F: Array, n: int) -> Array:
-    return np.pad(F, (0, n - len(F)))
-
-
-def _wide(W: Array, n: int) -> Array:
-    return np.pad(W, ((0, 0), (0, n - W.shape[1])))
 
 
 class MinimaxPCA(Projection):
@@ -177,8 +83,8 @@ class MinimaxPCA(Projection):
     n_components_, n_asked_ : int
         Number of components with ``extra``, and without.
     worst_loss_, baseline_worst_loss_ : float
-        The largest loss of a group that a search found or ``fit`` was given, here and under
-        ordinary PCA with ``n_asked_`` components. Where there are at most 5,000 groups of the size,
+        The largest loss of a group that a search found, here and under ordinary PCA with
+        ``n_asked_`` components. Where there are at most 5,000 groups of the size,
         all are compared.
     worst_group_, baseline_worst_group_ : array of bool, shape (m,)
         Whose losses these are.
@@ -197,10 +103,8 @@ class MinimaxPCA(Projection):
         The table's variance per row.
     groups_ : array of bool, shape (g, m)
         The groups that bind: no projection lowers the losses of all of them further.
-    group_weights_, group_losses_ : arrays of shape (g,)
-        Their part in the proof of the bound, and their losses.
-    named_losses_ : dict
-        Losses of the groups that ``fit`` was given.
+    group_weights_ : array of shape (g,)
+        Their part in the proof of the bound.
     n_rounds_ : int
     history_ : structured array
         For each round: ``rank`` (0: fractions of dimensions), ``found`` above, ``bound`` below,
@@ -243,7 +147,7 @@ class MinimaxPCA(Projection):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, *, groups: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Find the projection.
 
         Parameters
@@ -251,8 +155,6 @@ class MinimaxPCA(Projection):
         X : table of shape (m, n)
             Numbers: an array, or a pandas, polars or pyarrow table.
         y : ignored
-        groups : array of shape (m,), optional
-            The group of each row: these are protected too, whatever their size.
 
         Returns
         -------
@@ -261,10 +163,10 @@ class MinimaxPCA(Projection):
         check_floor("trade_off", self.trade_off)
         check_whole("extra", self.extra)
         check_count("max_rounds", self.max_rounds)
-        self._fitting(X, lambda matrix: self._fit(matrix, groups), PROJECTION_CENTERINGS)
+        self._fitting(X, self._fit)
         return self
 
-    def _fit(self, X: Array, groups: ArrayLike | None) -> None:
+    def _fit(self, X: Array) -> None:
         m = len(X)
         size = check_size("group_size", self.group_size, m)
         if size > m:
@@ -272,7 +174,6 @@ class MinimaxPCA(Projection):
                 f"{parameter_label('group_size', self.group_size)} asks for more rows than the "
                 f"{m} of the table. Choose a smaller size."
             )
-        names, place = (np.empty(0), np.empty(0)) if groups is None else check_groups(groups, m)
         table = summarise(X, self.centering)
         second = table.moments.second[0] / m
         variance = float(np.trace(second))
@@ -286,24 +187,17 @@ class MinimaxPCA(Projection):
         rows = np.ascontiguousarray(rows)
         everyone = np.diag(np.maximum(values, 0.0)) / variance
         pca = np.diag(np.arange(n) < d).astype(float)
-        t, last = float(self.trade_off), _LAST * int(self.max_rounds)
+        last = _LAST * int(self.max_rounds)
         whole = GroupSearch(rows, d, size, self.n_jobs)
         found = whole.search(pca, [], last, rng, ADDED)
-        named = {
-            name: whole.group(np.flatnonzero(place == i)) for i, name in enumerate(names.tolist())
-        }
-        given = list(named.values())
-        before = _worst([*found, *given], pca)
-        if t == 0.0 or rank == n or values[d:].sum() <= 1e-12 * values.sum():
+        before = found[0]
+        if self.trade_off == 0.0 or rank == n or values[d:].sum() <= 1e-12 * values.sum():
             F, worst = np.diag(np.arange(n) < rank).astype(float), before
             if rank > d:
-                worst = _worst([*whole.search(F, [], last, rng, 1), *given], F)
+                worst = whole.search(F, [], last, rng, 1)[0]
             played = Played(F, F, worst, 0.0, 0.0, [], np.empty(0), [], "gap")
         else:
-            played = equalise(
-                whole, d, trade_off=t, extra=rank - d, named=given, found=found,
-                max_rounds=self.max_rounds, tol=self.tol, rng=rng, last=last,
-            )  # fmt: skip
+            played = self._play(whole, rank, found, rng)
         P = played.P
         V = leading(P @ (everyone + np.eye(n)) @ P, rank).vectors[:, :rank].T
         self.mean_, self.n_asked_, self.n_components_ = table.mean, d, rank
@@ -322,8 +216,6 @@ class MinimaxPCA(Projection):
         )
         self.groups_ = np.array([_mask(group.rows, m) for group in played.groups]).reshape(-1, m)
         self.group_weights_ = played.weights
-        self.group_losses_ = variance * np.array([group.loss(P) for group in played.groups])
-        self.named_losses_ = {name: variance * group.loss(P) for name, group in named.items()}
         self.history_ = np.array(
             [(r.rank, variance * r.found, variance * r.bound, r.groups) for r in played.history],
             dtype=ROUND_HISTORY,
@@ -331,6 +223,61 @@ class MinimaxPCA(Projection):
         self.n_rounds_, self.stopped_ = len(self.history_), played.stopped
         self.variance_ = variance
         self._relaxed = axes @ played.relaxed @ axes.T
+
+    def _play(
+        self, full: GroupSearch, rank: int, found: list[WorstGroup], rng: np.random.Generator
+    ) -> Played:
+        """Play for rows in coordinates of their principal axes, then look again with more effort.
+
+        ``found`` are groups that a search under PCA found.
+        """
+        X, d, t = full.X, full.d, float(self.trade_off)
+        m, n = X.shape
+        left = np.cumsum(np.einsum("ij,ij->j", X, X)[d:])
+        q = min(n, rank + 1 + int(np.searchsorted(left, (1.0 - _LEFT) * left[-1])))
+        narrow = full
+        if n > _FEW and q < n:
+            narrow = GroupSearch(np.ascontiguousarray(X[:, :q]), d, full.size, full.n_jobs)
+
+        back = np.eye(narrow.X.shape[1], n)  # from the axes of the game to all
+
+        def narrowed(groups: list[WorstGroup]) -> list[WorstGroup]:
+            return groups if narrow is full else [narrow.group(group.rows) for group in groups]
+
+        game = Game(narrow, t, narrowed(found), rng)
+        relaxed, stopped = game.play(self.max_rounds, self.tol)
+        P = leading_projection(relaxed.F, rank)
+        best: tuple[float, Array, WorstGroup] | None = None
+        everyone = full.group(np.arange(m))
+        for turn in range(_AGAIN):
+            projected = game.project(P, -(-self.max_rounds // (3 + turn)), self.tol)
+            P = back.T @ projected.F @ back
+            known = np.argsort(-game.losses(projected.F))[:WARM]
+            starts = [game.groups[place].own @ back for place in known]
+            groups = full.search(P, starts, _LAST * self.max_rounds, rng, _NAMED)
+            value = t * groups[0].loss(P) + (1.0 - t) * everyone.loss(P)
+            if best is None or value < best[0]:
+                best = value, P, groups[0]
+            if value <= (1.0 + self.tol) * projected.value:
+                break
+            game.add(narrowed(groups))
+            P = projected.F
+        assert best is not None
+        value, P, worst = best
+        order = np.argsort(-game.weights)
+        weights = game.weights[order[game.weights[order] > _NEEDED]]
+        proving = [full.group(game.groups[place].rows) for place in order[: len(weights)]]
+        lower = game.bound
+        if narrow is not full:  # what the groups' weights prove in all axes
+            every, w = Game(full, t, proving, rng), weights / weights.sum()
+            objective = every.objective(np.arange(len(w)), d)
+            lower = objective.bound(w, leading(objective.mix(w), d).values)
+        binding = int(np.sum(weights > _BINDS))
+        return Played(
+            P=P, relaxed=back.T @ relaxed.F @ back, worst=worst, value=value, lower=lower,
+            groups=proving[:binding], weights=weights[:binding], history=game.history,
+            stopped=stopped,
+        )  # fmt: skip
 
 
 def _mask(rows: NDArray[np.intp], m: int) -> NDArray[np.bool_]:

@@ -57,6 +57,14 @@ class Objective(NamedTuple):
         """What the ``values`` (largest first) of the weighted second moments prove."""
         return float(weights @ self.best - values[: self.d].sum())
 
+    def unit(self) -> Objective:
+        """The problem in units of its scale."""
+        return self._replace(second=self.second / self.scale, best=self.best / self.scale)
+
+    def pulled(self, P: Array, rho: float) -> Objective:
+        """The problem less ``rho <F, P>``: the larger ``rho``, the nearer to ``P`` its answer."""
+        return self._replace(second=self.second + rho * P, best=self.best + rho * self.d)
+
     def within(self, B: Array) -> Objective:
         """The problem for projections inside the span of the orthonormal columns of ``B``."""
         return self._replace(second=np.stack([B.T @ (S @ B) for S in self.second]))

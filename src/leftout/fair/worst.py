@@ -21,7 +21,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
 from leftout.fair.objective import leading
-from leftout.linalg.losses import EXCESS, Array, Loss
+from leftout.linalg.losses import Array
 from leftout.linalg.top_k import Single
 from leftout.solvers.local_ascent import (
     MOST_PASSES,
@@ -34,7 +34,6 @@ from leftout.solvers.local_ascent import (
 
 Rows = NDArray[np.intp]
 
-_LOSS = Loss(EXCESS, False)
 # Climbs run on this many rows, or on so many that a group has this many for each component.
 _SAMPLE, _EACH = 2048, 10
 # Climbs come in lines of about so many, each on its own sample. One start in so many is fresh; the
@@ -133,9 +132,9 @@ class GroupSearch:
         rows, n = index[order], self.X.shape[1]
         none = np.zeros((n, n), dtype=np.float32)
         return AscentWorkspace(
-            X=self.single[rows], Y=none, kept=kept[rows].astype(np.float32),
-            reach=reach[order].astype(np.float32), V=none[: self.d], n_rows=np.inf, total=none[0],
-            second=none, all_kept=0.0,
+            X=self.single[rows], kept=kept[rows].astype(np.float32),
+            reach=reach[order].astype(np.float32), V=none[: self.d], n_rows=np.inf, second=none,
+            all_kept=0.0,
         )  # fmt: skip
 
     def _rows(self, W: Array | Single, kept: Array) -> Rows:
@@ -180,7 +179,7 @@ def _line(
 
     def climbed(W: Single, floor: float) -> tuple[float, Single]:
         own = np.stack([slope.V, W])
-        value, own = climb(_LOSS, slope, own, size, SMALL_GAIN, MOST_PASSES, floor)
+        value, own = climb(slope, own, size, SMALL_GAIN, MOST_PASSES, floor)
         return value, own[1]
 
     def directions(count: int, mixed: bool) -> Single:

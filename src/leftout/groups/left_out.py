@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from leftout.files import Serializable
 from leftout.linalg.losses import Array
-from leftout.linalg.significance import LEVEL, describe_p
+from leftout.linalg.significance import LEVEL
 from leftout.text import number, part_of, percents
 
 Number = TypeVar("Number", int, float)
@@ -107,11 +107,6 @@ class LeftOut(Serializable):
         )
 
 
-_COVARIANCE = "covariance alone"
-_VALUES = "rare or skewed values of single columns"
-_OWN = "structure of their own"
-
-
 @dataclass(frozen=True, kw_only=True)
 class LossDecomposition(Serializable):
     """The difference of a group's loss to the rest's, in parts that add up to it.
@@ -135,8 +130,6 @@ class LossDecomposition(Serializable):
         group goes beyond them.
     """
 
-    also = ("told",)
-
     covariance: float
     values: float
     own: float
@@ -145,29 +138,9 @@ class LossDecomposition(Serializable):
     tables: int
 
     @property
-    def total(self) -> float:
-        return self.covariance + self.values + self.own
-
-    @property
-    def parts(self) -> dict[str, float]:
-        """What each part is called, and how much it is."""
-        return {_COVARIANCE: self.covariance, _VALUES: self.values, _OWN: self.own}
-
-    @property
     def beyond_covariance(self) -> bool:
         return self.p_gaussian <= LEVEL
 
     @property
     def beyond_values(self) -> bool:
         return self.p_values <= LEVEL
-
-    @property
-    def told(self) -> str:
-        parts = [f"{number(part, self.total)} {name}" for name, part in self.parts.items()]
-        more = f"{number(self.total)} more than the rest"
-        if self.total < 0.0:
-            more = f"a difference of {number(self.total)} to the rest"
-        return (
-            f"Of {more}, {parts[0]} ({describe_p(self.p_gaussian)}), "
-            f"{parts[1]}, {parts[2]} ({describe_p(self.p_values)})."
-        )

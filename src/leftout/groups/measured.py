@@ -134,7 +134,7 @@ def group_losses(*args: Any, **named: Any) -> Array:
         The group of each row; any values that can be sorted.
     n_components : int or float
         Number of components, or the share of variance to exceed.
-    representation : fitted transformer, array of shape (d, n) or None, default=None
+    representation : fitted transformer or None, default=None
         What the rows share, with its own number of components; None: their PCA.
     loss : {"excess", "projection_gap"}
     centering : {"global", "none", "paper"}

@@ -158,20 +158,20 @@ def compare_outcome(
     y = 1: 25.0% of the group, 100.0% of the rest: -75.0 points (95% interval -95.4 to -8.5)
     """
     column = column_of(target, name)
-    return outcomes(column, check_left_out(labels, len(column)), positive)
+    group = check_left_out(labels, len(column))
+    return outcomes(column, group, levels_of(column, positive))
 
 
-def outcomes(target: Column, group: Mask, positive: Any = None) -> list[Outcome]:
-    """:func:`compare_outcome` on a column and a mask that are checked."""
-    levels = levels_of(target, positive)
+def outcomes(target: Column, group: Mask, levels: Sequence[Any] | None) -> list[Outcome]:
+    """The target in a group and in the rest, by the rates of some of its values; None: its mean."""
     if levels is None:
         return [_means(target, group)]
     return [_rates(target, level, group) for level in levels]
 
 
-def without_outcome(target: Column, group: Mask, positive: Any = None) -> Outcome | None:
+def without_outcome(target: Column, group: Mask, levels: Sequence[Any] | None) -> Outcome | None:
     """How often either side has no outcome; None where every row has one."""
-    known = _known(target, levels_of(target, positive) is None)
+    known = _known(target, levels is None)
     if known.all():
         return None
     return Outcome(kind="missing", positive=None, **_shares(target, ~known, group, ~known))
@@ -193,24 +193,19 @@ def _shares(
 ) -> dict[str, Any]:
     """The shares of rows on either side that are hit, and their difference."""
     among = np.ones(len(hit), dtype=bool) if among is None else among
-    counts = [(int(hit[side].sum()), int(side.sum())) for side in (among & group, among & ~group)]
-    return of_shares_counted(target.name, counts, int(missing.sum()))
-
-
-def of_shares_counted(name: str, counts: Sequence[tuple[int, int]], missing: int) -> dict[str, Any]:
-    """The shares of rows that are hit, from hits and rows of the group and of the rest."""
-    a, b = (_share(hits, n) for hits, n in counts)
+    sides = (among & group, among & ~group)
+    a, b = (_share(int(hit[side].sum()), int(side.sum())) for side in sides)
     gap = a.value - b.value
     # Newcombe (1998), method 10: from the two intervals
     below = np.hypot(a.value - a.low, b.high - b.value)
     above = np.hypot(a.high - a.value, b.value - b.low)
     return {
-        "target": name,
+        "target": target.name,
         "left_out": a,
         "rest": b,
         "gap": Interval(gap, float(gap - below), float(gap + above)),
         "difference": of_shares(a.value, b.value),
-        "missing": missing,
+        "missing": int(missing.sum()),
     }
 
 
@@ -219,12 +214,6 @@ def _share(hits: int, n: int) -> Interval:
         return Interval(np.nan, np.nan, np.nan)
     around = stats.binomtest(hits, n).proportion_ci(CONFIDENCE, method="wilson")
     return Interval(hits / n, float(around.low), float(around.high))
-
-
-def _means(target: Column, group: Mask) -> Outcome:
-    known = _known(target, True)
-    sides = [target.values[known & side] for side in (group, ~group)]
-    return of_means(target.name, [Spread.of(side) for side in sides], int((~known).sum()))
 
 
 class Spread(NamedTuple):
@@ -240,16 +229,6 @@ class Spread(NamedTuple):
             return cls(0, 0.0, 0.0)
         mean = float(values.mean())
         return cls(len(values), mean, float(np.square(values - mean).sum()))
-
-    def merge(self, other: Spread) -> Spread:
-        """Of both together."""
-        n = self.n + other.n
-        if not (self.n and other.n):
-            return self if self.n else other
-        gap = other.mean - self.mean
-        mean = self.mean + gap * other.n / n
-        squares = self.squares + other.squares + gap**2 * self.n * other.n / n
-        return Spread(n, mean, squares)
 
     @property
     def error(self) -> float:
@@ -269,9 +248,9 @@ def _around(value: float, degrees: float, squared_error: float) -> Interval:
     return Interval(value, value - half, value + half)
 
 
-def of_means(name: str, sides: Sequence[Spread], missing: int) -> Outcome:
-    """The means of the group and of the rest."""
-    a, b = sides
+def _means(target: Column, group: Mask) -> Outcome:
+    known = _known(target, True)
+    a, b = (Spread.of(target.values[known & side]) for side in (group, ~group))
     value = a.interval.value - b.interval.value
     gap = Interval(value, np.nan, np.nan)
     if min(a.n, b.n) > 1:
@@ -281,12 +260,12 @@ def of_means(name: str, sides: Sequence[Spread], missing: int) -> Outcome:
         gap = _around(value, degrees, parts.sum())
     spread = [side.squares / side.n if side.n else 0.0 for side in (a, b)]
     return Outcome(
-        target=name,
+        target=target.name,
         kind="mean",
         positive=None,
         left_out=a.interval,
         rest=b.interval,
         gap=gap,
         difference=over_spread(value, *spread) if a.n and b.n else None,
-        missing=missing,
+        missing=int((~known).sum()),
     )

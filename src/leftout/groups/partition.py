@@ -26,7 +26,16 @@ from leftout.linalg.problem import Labels, Problem
 from leftout.representation.base import Representation, features_of
 from leftout.running import clean_interrupts, one_thread, warn
 from leftout.settings import AUTO
-from leftout.solvers import SOLVERS, Alternating, SearchResult, Solver, SolverContext
+from leftout.solvers import (
+    SOLVERS,
+    Alternating,
+    Annealing,
+    Greedy,
+    SearchResult,
+    Solver,
+    SolverContext,
+    Sorting,
+)
 from leftout.solvers.base import silent
 from leftout.solvers.multi import maximise
 
@@ -108,11 +117,11 @@ class MaxDisparityPartition(BaseEstimator):
     ----------
     n_components : int or float, default=0.8
         Number of components of the shared PCA, or the share of variance to exceed.
-    representation : fitted transformer, array of shape (d, n) or None, default=None
+    representation : fitted transformer or None, default=None
         What is audited. None: the PCA of the table. Else a fitted ``PCA``, ``IncrementalPCA``,
         ``TruncatedSVD``, ``FairPCA`` or ``MinimaxPCA``, a fitted ``Pipeline`` that ends in one,
-        components as rows, or anything fitted with ``transform`` and ``inverse_transform``. Its
-        origin and number of components then count, and it is not fitted again.
+        or anything fitted with ``transform`` and ``inverse_transform``. Its origin and number of
+        components then count, and it is not fitted again.
     min_group_size : int, float or None, default=None
         Fewest rows on either side, as a number or as a share of the rows. None: five per feature,
         but never more than a quarter of the rows.
@@ -171,9 +180,6 @@ class MaxDisparityPartition(BaseEstimator):
         ``disparity`` after each sweep and the ``moves`` in it.
     stopped_ : str
         Why the search stopped.
-    starts_agree_ : bool or None
-        Whether starts of the search ended in the same group; if not, other seeds may find others
-        that lose about as much. None where the solver has not looked.
     left_out_ : LeftOut
         The group as a value; of several, the one that loses most. ``left_out_groups_``: all.
     how_many_ : HowMany
@@ -401,15 +407,22 @@ class MaxDisparityPartition(BaseEstimator):
         check_choice("loss", self.loss, LOSSES)
         check_choice("centering", self.centering, CENTERINGS)
         check_n_groups(self.n_groups, self.group_size)
-        if hasattr(self.solver, "maximise"):
-            if isinstance(self.solver, type):
-                raise InputError(
-                    f"solver is the class {self.solver.__name__}; an object is needed. "
-                    f"Pass solver={self.solver.__name__}()."
-                )
-            return self.solver
-        check_choice("solver", self.solver, SOLVERS)
-        return SOLVERS[str(self.solver)]()
+        solver = self.solver
+        if isinstance(solver, type):
+            raise InputError(
+                f"solver is the class {solver.__name__}; an object is needed. "
+                f"Pass solver={solver.__name__}()."
+            )
+        if not hasattr(solver, "maximise"):
+            check_choice("solver", solver, SOLVERS)
+            solver = SOLVERS[str(solver)]()
+        if self.n_groups != 1 and isinstance(solver, Annealing | Greedy | Sorting):
+            raise InputError(
+                f"{type(solver).__name__} is one of the paper's searches, which are for one "
+                f"left-out group, but {parameter_label('n_groups', self.n_groups)} was asked for. "
+                "Use solver='alternating'."
+            )
+        return solver
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -488,7 +501,6 @@ class MaxDisparityPartition(BaseEstimator):
             self.components_ = signed(built.representation.components)
         self.group_components_ = np.stack([signed(built.table.in_columns(W)) for W in own])
         self.history_, self.stopped_ = result.history, result.stopped
-        self.starts_agree_ = result.agreed
         if result.sweeps is not None:
             self.epoch_labels_ = result.sweeps
         return self

@@ -33,7 +33,7 @@ def check_size(name: str, value: Any, n_rows: int) -> int:
         return int(value)
     if is_share(value):
         return max(1, round(float(value) * n_rows))
-    hint = " To find the size with the most evidence, use leftout.trust." * (value == "evidence")
+    hint = " To find the size with the most evidence, use leftout.audit." * (value == "evidence")
     raise InputError(
         f"{parameter_label(name, value)} is neither a number of rows (an int from 1) nor a share "
         f"of the rows (a float between 0 and 1, or '10%'). Give one of these, or None.{hint}"

@@ -177,7 +177,6 @@ class SubgroupQuery:
     smallest: int
     weight: float
     depth: int
-    budget: float = BUDGET
 
 
 @dataclass
@@ -319,7 +318,7 @@ class SubgroupSearch:
                 found.subgroups += subgroups
                 found.n_names += n_names
                 spent += m * n**2 / 2 + n_weighed * _EIGENVALUES * n**3
-                if spent > self.query.budget and done < len(blocks):
+                if spent > BUDGET and done < len(blocks):
                     found.complete = False
                     return found
         return found
@@ -331,7 +330,7 @@ class SubgroupSearch:
         """
         found, spent = SubgroupResult([]), 0.0
         for some in self._of_columns(self.everyone):
-            found.complete = spent <= self.query.budget
+            found.complete = spent <= BUDGET
             if not found.complete:
                 break
             highest, n_weighed = self._weigh(some, floor, found.subgroups)

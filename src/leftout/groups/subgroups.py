@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from leftout.checks import check_count, check_floor, check_several, generator, is_int
+from leftout.checks import check_count, check_floor, generator, is_int
 from leftout.data.binning import BinnedColumn
 from leftout.data.columns import Column, columns_of, named
 from leftout.data.conditions import Condition, Mask
 from leftout.data.matrix import check_matrix, check_rows
-from leftout.data.roles import assign, level_of, value_of, with_values
+from leftout.data.roles import assign, level_of, with_values
 from leftout.errors import InputError, parameter_label
 from leftout.files import Serializable
 from leftout.groups.cross_fitting import cross_fitted
@@ -25,7 +24,6 @@ from leftout.groups.problem_setup import Rows, build_problem
 from leftout.groups.sizes import smallest_named
 from leftout.groups.subgroup_search import (
     BINS,
-    BUDGET,
     Key,
     Line,
     SubgroupQuery,
@@ -250,8 +248,6 @@ class NamedGroups(Serializable):
 _RANDOM = 20
 # Of very many rows, a group has this share at least.
 _SHARE = 1.0 / 200.0
-# Most intervals by depth: names of the same columns are then at most about four million.
-_MOST_BINS = {1: 2_896, 2: 63, 3: 17}
 
 
 @clean_interrupts()
@@ -266,13 +262,10 @@ def named_groups(
     top: int = 20,
     weight: float = 0.5,
     distinct: bool = True,
-    bins: int = BINS,
     target: Any = None,
     positive: Any = None,
     categorical: Iterable[Any] | None = None,
     drop: Iterable[Any] | None = None,
-    folds: int = 10,
-    budget: float = BUDGET,
     random_state: Any = 0,
     n_jobs: int | None = None,
     progress: Report | bool | None = None,
@@ -303,16 +296,9 @@ def named_groups(
         its rows that no line before covers (at least half); a further condition must raise the
         worth by 5%; the list ends at a third of the first worth. False: simply the names of
         largest worth, of those for the same rows the easiest to read.
-    bins : int, default=4
-        Intervals of about equally many rows that numbers are cut into; neighbours may join. At
-        most 63 where names have two conditions, 17 where they have three.
     target, positive
         An outcome to compare: a column of the table or values of its own, and which value counts.
     categorical, drop : names of columns that are codes, and of columns to leave aside
-    folds : int, default=10
-        Of the cross-fitted losses.
-    budget : float
-        Multiplications after which the search ends where it is, and says so.
     random_state, n_jobs, progress
         As everywhere. The list does not depend on them.
 
@@ -331,13 +317,18 @@ def named_groups(
     ('town = Beeley', 100)
     """
     matrix = check_matrix(features_of(representation, X))
-    _check(depth, top, weight, bins, folds, budget)
+    check_count("top", top)
+    check_floor("weight", weight)
+    if not is_int(depth) or depth not in (1, 2, 3):
+        raise InputError(
+            f"{parameter_label('depth', depth)} is not a number of conditions; give 1, 2 or 3."
+        )
     columns = columns_of(table, categorical=categorical, unread=drop)
     check_rows(table, X, len(columns[0]))
     columns, target = with_values(columns, target, "target")
     roles = assign(columns, target, drop=drop)
     aim = named(columns, roles.target)
-    counts = _counting_value(aim, positive)
+    levels = _counting_level(aim, positive)
     columns = [column for column in columns if column.name not in roles.aside]
     steps = Steps(2, progress)
     steps.tell("names")
@@ -347,12 +338,12 @@ def named_groups(
         ).problem
         rows = Rows.of(problem)
         smallest = smallest_named(min_group_size, len(matrix), problem.d, _SHARE)
-        query = SubgroupQuery(smallest, float(weight), depth, float(budget))
-        search = SubgroupSearch(rows, conditions_on(columns, bins, smallest), query)
+        query = SubgroupQuery(smallest, float(weight), depth)
+        search = SubgroupSearch(rows, conditions_on(columns, BINS, smallest), query)
         lines, looked = search.best_first(top, distinct, n_jobs)
         steps.tell("what they lose", 1)
         rng = generator(random_state)
-        measured = _figures(lines, rows, problem, matrix, folds, rng, representation)
+        measured = _figures(lines, rows, problem, matrix, rng, representation)
         groups = [
             NamedGroup(
                 key=line.subgroup.key,
@@ -362,7 +353,7 @@ def named_groups(
                 share=line.subgroup.size / len(matrix),
                 worth=line.subgroup.quality,
                 new=line.new,
-                outcome=None if aim is None else outcomes(aim, line.mask, counts)[0],
+                outcome=None if aim is None else outcomes(aim, line.mask, levels)[0],
                 **figures,
             )
             for line, figures in zip(lines, measured, strict=True)
@@ -380,7 +371,7 @@ def named_groups(
     )
 
 
-def _counting_value(target: Column | None, positive: Any) -> Any:
+def _counting_level(target: Column | None, positive: Any) -> list[Any] | None:
     """The value of a target that counts: of several the most frequent, if nobody says which."""
     if target is None:
         if positive is not None:
@@ -390,7 +381,7 @@ def _counting_value(target: Column | None, positive: Any) -> Any:
             )
         return None
     level = level_of(target, positive)
-    return None if level is None else value_of(target, level)
+    return None if level is None else [level]
 
 
 def _figures(
@@ -398,7 +389,6 @@ def _figures(
     rows: Rows,
     problem: Problem,
     X: Array,
-    folds: int,
     rng: np.random.Generator,
     representation: Any,
 ) -> Iterator[dict[str, Any]]:
@@ -409,9 +399,7 @@ def _figures(
     size = max(1, round(TENTH * len(X)))
     worst = Alternating().maximise(replace(problem, group_size=size), SolverContext(rng=of_tenth))
     masks = [line.mask for line in lines]
-    fitted = cross_fitted(
-        X, masks, problem.d, folds=folds, rng=of_folds, representation=representation
-    )
+    fitted = cross_fitted(X, masks, problem.d, rng=of_folds, representation=representation)
     covered = np.logical_or.accumulate(masks)
     for line, around, so_far in zip(lines, fitted, covered, strict=True):
         rest, loss = problem.losses(line.mask.astype(np.int8))[0].tolist()
@@ -424,27 +412,3 @@ def _figures(
             "random": float(np.mean([rows.loss(drawn) for drawn in draws])),
             "cross_fitted": around.loss,
         }
-
-
-def _check(depth: Any, top: Any, weight: Any, bins: Any, folds: Any, budget: Any) -> None:
-    check_count("top", top)
-    if not is_int(depth) or depth not in _MOST_BINS:
-        raise InputError(
-            f"{parameter_label('depth', depth)} is not a number of conditions; give 1, 2 or 3."
-        )
-    if not (is_int(bins) and int(bins) >= 2):
-        raise InputError(
-            f"{parameter_label('bins', bins)} is not a number of intervals; give an int from 2."
-        )
-    if int(bins) > _MOST_BINS[int(depth)]:
-        raise InputError(
-            f"{parameter_label('bins', bins)} makes more names than can be looked at; give at "
-            f"most {_MOST_BINS[int(depth)]}"
-            + (f", or lower {parameter_label('depth')}." if int(depth) > 1 else ".")
-        )
-    check_floor("weight", weight)
-    check_several("folds", folds)
-    if not isinstance(budget, Real) or isinstance(budget, bool) or not float(budget) >= 0.0:
-        raise InputError(
-            f"{parameter_label('budget', budget)} is not a budget; give a number from 0."
-        )

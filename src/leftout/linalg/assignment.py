@@ -28,6 +28,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
 
 from leftout.linalg.losses import Array, mean_disparity
 from leftout.linalg.moments import without
@@ -182,9 +184,10 @@ class _Moving:
         else:
             self.costs[side] = np.inf
 
-    def reduced(self) -> Array:
-        """Costs less what the prices say; never negative, but for rounding."""
-        return np.maximum(self.costs - (self.prices[:, None] - self.prices), 0.0)
+    def reduced(self) -> sparse.csr_array:
+        """Costs less what the prices say, as a graph of the sides; never negative."""
+        costs = np.maximum(self.costs - (self.prices[:, None] - self.prices), 0.0)
+        return csgraph.csgraph_from_dense(costs, null_value=np.inf)
 
     def settle(self, sizes: NDArray[np.intp]) -> None:
         """Move rows along cheapest paths until each side has its size."""
@@ -209,18 +212,8 @@ class _Moving:
                 self._look(side)
 
     def _nearest(self, source: int) -> tuple[Array, NDArray[np.intp]]:
-        """Dijkstra's shortest paths from a side: their lengths, and the side before each."""
-        costs = self.reduced()
-        lengths, before = np.full(self.sides, np.inf), np.full(self.sides, source)
-        lengths[source] = 0.0
-        todo = set(range(self.sides))
-        while todo:
-            near = min(todo, key=lambda side: (lengths[side], side))
-            todo.remove(near)
-            for side in todo:
-                through = lengths[near] + costs[near, side]
-                if through < lengths[side]:
-                    lengths[side], before[side] = through, near
+        """Shortest paths from a side: their lengths, and the side before each."""
+        lengths, before = csgraph.dijkstra(self.reduced(), indices=source, return_predecessors=True)
         return lengths, before
 
     def _cheapest(self, side: int, to: int) -> NDArray[np.intp]:
@@ -234,8 +227,5 @@ class _Moving:
         Prices are right where no ``p_a - p_b`` exceeds the cost of moving from ``a`` to ``b``: the
         highest are the lengths of shortest paths to the first side, the lowest those from it.
         """
-        lengths = self.reduced()
-        np.fill_diagonal(lengths, 0.0)
-        for by in range(self.sides):
-            lengths = np.minimum(lengths, lengths[:, [by]] + lengths[by])
+        lengths = csgraph.floyd_warshall(self.reduced())
         return self.prices - self.prices[0] + (lengths[:, 0] - lengths[0]) / 2.0

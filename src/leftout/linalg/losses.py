@@ -33,8 +33,6 @@ LOSSES = {"excess": EXCESS, "projection_gap": PROJECTION_GAP}
 CENTERINGS = ("global", "none", "paper")
 # With more dimensions than this, what rows can tell is taken from rows, not from moments.
 WIDE = 200
-# Eigenvectors found through others are not used if they are shorter than this share of the first.
-_NO_DIGITS = 1e-3
 # Eigenvectors near others are looked for in at most so many steps, until what they keep is found to
 # these digits.
 _STEPS, _DIGITS = 12, 1e-5
@@ -191,20 +189,6 @@ def top_components(matrix: Array, d: int) -> Array:
         matrix, subset_by_index=subset, check_finite=False, driver="evr" if subset else "evd"
     )[1]
     return np.ascontiguousarray(vectors[:, ::-1][:, :d].T)
-
-
-def top_components_of_rows(rows: Array, d: int) -> Array:
-    """:func:`top_components` of ``rows' rows``, from ``rows rows'`` where that is smaller.
-
-    The two share their eigenvalues: with ``u`` an eigenvector of the second, ``rows' u`` is one of
-    the first, and as long as the root of its eigenvalue. Next to nothing it has no digits left.
-    """
-    if len(rows) < rows.shape[1]:
-        W = top_components(rows @ rows.T, d) @ rows
-        lengths = np.linalg.norm(W, axis=1)
-        if len(W) == d and lengths[-1] > _NO_DIGITS * lengths[0]:
-            return W / lengths[:, None]
-    return top_components(rows.T @ rows, d)
 
 
 def own_components(loss: Loss, moments: Moments, d: int, near: Array | None = None) -> Array:

@@ -19,7 +19,6 @@ from leftout.linalg.losses import (
     own_components,
     row_losses,
     row_reach,
-    top_components_of_rows,
 )
 from leftout.linalg.moments import (
     SUMMED_AT_ONCE,
@@ -196,17 +195,8 @@ class Problem:
     def losses(
         self, labels: Labels, own: Array | None = None, n_sides: int = 2
     ) -> tuple[Array, Array]:
-        """Average losses of the rest and each group, and their components if not known already.
-
-        From moments or, on wide tables, from the rows of each side: these are few.
-        """
-        if self.leading is None:
-            return self.losses_of(self.split(labels, n_sides), own)
-        sides = [np.flatnonzero(labels == side) for side in range(n_sides)]
-        if own is None:
-            own = np.stack([top_components_of_rows(self.rows(side), self.d) for side in sides])
-        each = self.row_losses(own)
-        return np.array([each[side, rows].mean() for side, rows in enumerate(sides)]), own
+        """Average losses of the rest and each group, and their components if not known already."""
+        return self.losses_of(self.split(labels, n_sides), own)
 
     def losses_of(self, moments: Moments, own: Array | None = None) -> tuple[Array, Array]:
         """Average losses from the moments of each side, and its components if they are known."""
@@ -263,8 +253,8 @@ class Problem:
         return float(chosen.mean() - self.total_loss(own[0]) / (self.n_rows - size))
 
     def under_excess(self) -> Problem:
-        """The problem under the loss that alternating is made for."""
-        return replace(self, loss=Loss(EXCESS, own_mean=False))
+        """The problem under the loss that climbs are made for."""
+        return self if self.loss.own_is_best else replace(self, loss=Loss(EXCESS, own_mean=False))
 
     def part(self, index: NDArray[np.integer], rate: float) -> Problem:
         """The problem on some of the rows that matter, as if the table had ``rate`` times its rows.

@@ -12,7 +12,7 @@ from typing import Any
 
 from leftout.errors import InputError
 from leftout.page.store import Entry
-from leftout.settings import AUDIT, ON_PAGE
+from leftout.settings import AUDIT, DEMO, ON_PAGE
 
 AUTO, OUTCOME = "auto", "outcome"
 # What a column can be, as people read it, and what then becomes of it; as guessed, what it looks
@@ -30,8 +30,6 @@ _LISTS = {
     "categorical": "codes", "numeric": "numbers", "drop": "drop", "sensitive": "sensitive",
 }  # fmt: skip
 QUICK, FULL = "quick", "full"
-# What the demo asks for if nobody does.
-_DEMO_SETTINGS, _DEMO_TARGET = {"n_restarts": "10"}, {"target": "approve", "positive": "1"}
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def presets(columns: Columns, before: Mapping[str, Any] | None = None) -> dict[s
 
 def usual(entry: Entry, name: str) -> str:
     """What a setting is if nobody asks for anything else."""
-    demo = _DEMO_SETTINGS.get(name) if entry.file is None else None
+    demo = DEMO.get(name) if entry.file is None else None
     return demo or AUDIT[name].text
 
 
@@ -124,27 +122,7 @@ def of_role(choices: Mapping[str, Any], role: str) -> list[int]:
     return sorted(int(place) for place, each in roles.items() if each == role)
 
 
-def words(entry: Entry, columns: Columns, called: bool = True) -> list[str]:
-    """The command line's words; with ``called``, for the file as it is called here."""
-    given = _parameters(entry, columns)
-    if entry.file is None:
-        said = ["demo"]
-        if {name: given.get(name) for name in _DEMO_TARGET} == _DEMO_TARGET:
-            given = {name: value for name, value in given.items() if name not in _DEMO_TARGET}
-    else:
-        said = ["audit", *([entry.file, "--called"] if called else []), entry.name]
-    positive = given.pop("positive", "")
-    if positive:
-        given["target"] += f"={positive}"
-    for name, value in given.items():
-        if value != usual(entry, name):
-            option = AUDIT[name].option
-            for each in value if isinstance(value, list) else [value]:
-                said += [option] if each is True else [option, each]
-    return said
-
-
-def _parameters(entry: Entry, columns: Columns) -> dict[str, Any]:
+def _chosen(entry: Entry, columns: Columns) -> dict[str, Any]:
     """What was chosen, and what the form begins with, by the names of an audit's parameters.
 
     Columns are lists of names, other settings texts as people write them; a flag is True.
@@ -162,16 +140,34 @@ def _parameters(entry: Entry, columns: Columns) -> dict[str, Any]:
         if names:
             given[parameter] = names
     for name in ON_PAGE:
-        given[name] = chosen.get(name) or usual(entry, name)
+        text = chosen.get(name) or usual(entry, name)
+        if text:
+            given[name] = text
     return given | ({"quick": True} if chosen.get("effort") == QUICK else {})
+
+
+def settings(entry: Entry, columns: Columns) -> dict[str, Any]:
+    """The settings of an audit that were chosen, as plain data."""
+    given = _chosen(entry, columns)
+    read = {name: ON_PAGE[name].read(given[name]) for name in ON_PAGE if name in given}
+    return given | read | {"command": command(entry, columns)}
+
+
+def command(entry: Entry, columns: Columns) -> str:
+    """The command line that does the same."""
+    given = _chosen(entry, columns)
+    said = ["leftout", "demo"] if entry.file is None else ["leftout", "audit", entry.name]
+    if "positive" in given:
+        given["target"] += f"={given.pop('positive')}"
+    for name, value in given.items():
+        if value != usual(entry, name):
+            option = AUDIT[name].option
+            for each in value if isinstance(value, list) else [value]:
+                said += [option] if each is True else [option, each]
+    return shlex.join(said)
 
 
 def check(entry: Entry) -> None:
     """Refuse choices that say nothing to search."""
     if entry.file is None and not of_role(entry.choices, OUTCOME):
         raise InputError("The demo compares an outcome. Choose one: approved is what was decided.")
-
-
-def command(entry: Entry, columns: Columns) -> str:
-    """The command line that does the same."""
-    return shlex.join(["leftout", *words(entry, columns, called=False)])

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from leftout.errors import InputError
-from leftout.page.form import Columns, presets, words
+from leftout.page.form import Columns, presets, settings
 from leftout.page.store import (
     CANCELLED,
     DONE,
@@ -36,7 +36,7 @@ from leftout.page.uploads import Limits
 
 # What an entry keeps of an audit's events.
 _ANSWER = {"headline", "lines", "mind", "verdict"}
-# The exit code of a refusal, and how its sentence begins: the command line's.
+# The exit code of a refusal, and how its sentence begins.
 _REFUSED, _ERROR = 2, "Error: "
 # Bytes of a line that a process writes, and of what it says when it fails.
 _LINE_BYTES, _TAIL_BYTES = 1 << 22, 1 << 14
@@ -137,11 +137,8 @@ class Jobs:
         self.progress.pop(entry.id, None)
 
     async def _look(self, entry: Entry) -> tuple[str, str]:
-        asked = {
-            "file": entry.file, "name": entry.name, "limits": asdict(self.limits),
-        }  # fmt: skip
         found = self.store.columns(entry)
-        ended = await self._process(entry, asked, "looking at this table", self.limits.reading)
+        ended = await self._process(entry, None, "looking at this table", self.limits.reading)
         if ended is not None or not found.exists():
             return ended or (FAILED, "Nothing was found in this table.")
         entry.choices = presets(Columns.of(found), entry.choices)
@@ -149,21 +146,21 @@ class Jobs:
 
     async def _audit(self, entry: Entry) -> tuple[str, str]:
         self.store.end(entry, RUNNING)
-        asked = words(entry, Columns.of(self.store.columns(entry)))
-        asked += ["--out", "result", "--events"]
+        asked = settings(entry, Columns.of(self.store.columns(entry)))
         ended = await self._process(entry, asked, "this audit", self.limits.auditing)
         if ended is not None or not self.store.result(entry, REPORT).exists():
             return ended or (FAILED, "This audit wrote no report.")
         return DONE, ""
 
     async def _process(
-        self, entry: Entry, asked: Any, what: str, seconds: float
+        self, entry: Entry, settings: dict[str, Any] | None, what: str, seconds: float
     ) -> tuple[str, str] | None:
         """Run a process of ours in the entry's folder, and follow its events.
 
         None if it did what was asked, else the state of the entry and a sentence.
         """
-        folder = self.store.of(entry)
+        folder, limits = self.store.of(entry), asdict(self.limits)
+        asked = {"file": entry.file, "name": entry.name, "limits": limits, "settings": settings}
         self.progress[entry.id] = "loading libraries", 0.0
         process = await _started(folder)
         assert process.stdin is not None and process.stdout is not None
@@ -199,7 +196,7 @@ class Jobs:
     def _hear(self, entry: Entry, event: dict[str, Any]) -> None:
         if event.get("event") == "progress":
             self.progress[entry.id] = str(event["what"]), float(event["share"])
-        elif event.get("event") in ("answer", "done"):
+        elif event.get("event") == "answer":
             for name in _ANSWER & event.keys():
                 setattr(entry, name, event[name])
             with suppress(OSError):  # how it ends shows that

@@ -24,7 +24,7 @@ from leftout.page import form
 from leftout.page.form import Columns
 from leftout.page.jobs import Jobs
 from leftout.page.rendering import rendered
-from leftout.page.security import policy_of_report
+from leftout.page.security import REPORT_POLICY
 from leftout.page.store import DONE, READY, REPORT, RESULTS, Entry, Store
 from leftout.page.uploads import Limits, copied, fields_of, receive
 from leftout.settings import ON_PAGE
@@ -174,13 +174,10 @@ class Views:
         entry, name = self._entry(request), request.path_params["name"]
         if entry.state != DONE or name not in RESULTS:
             raise HTTPException(404)
-        path, headers = self.store.result(entry, name), {}
-        if name == REPORT:
-            text = await asyncio.to_thread(path.read_text, encoding="utf-8")
-            headers["Content-Security-Policy"] = policy_of_report(text)
         keep = "save" in request.query_params or name != REPORT
         return FileResponse(
-            path, media_type=f"{RESULTS[name]}; charset=utf-8", headers=headers,
+            self.store.result(entry, name), media_type=f"{RESULTS[name]}; charset=utf-8",
+            headers={"Content-Security-Policy": REPORT_POLICY} if name == REPORT else {},
             filename=name if keep else None,
         )  # fmt: skip
 

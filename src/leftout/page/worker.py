@@ -1,23 +1,24 @@
-"""A process of the page: it looks at a table, or is the command line itself.
+"""A process of the page: it looks at a table, or audits it.
 
 ``python -m leftout.page.worker`` in the folder of an audit. What is asked comes as a line of JSON
-on its standard input, since others on the machine see what a process was started with: the words of
-a command, or a table to look at, which becomes ``columns.json``, or a sentence. Whoever starts it
-holds that input: when it ends, so does the process, without waiting for anything; files appear
-whole or not at all.
+on its standard input, since others on the machine see what a process was started with: a table, and
+settings of an audit where one is asked for. A look becomes ``columns.json``, an audit the files of
+the command line in ``result``; progress, and answers as they come, are lines of JSON. Whoever
+starts it holds that input: when it ends, so does the process, without waiting for anything; files
+appear whole or not at all.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import runpy
 import sys
 import threading
+import time
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -34,18 +35,24 @@ from leftout.data.profiling.column_types import ColumnFacts
 from leftout.data.profiling.duplicate_columns import copies
 from leftout.data.roles import value_of
 from leftout.data.sources import Source
+from leftout.datasets import demo_dictionary, load_demo
 from leftout.errors import InputError, asked_by, in_python
-from leftout.files import plain, write_whole
+from leftout.files import plain, write_into, write_whole
 from leftout.page.form import AUTO, OUTCOME
 from leftout.page.uploads import Limits
 from leftout.running import collected_warnings, limit_memory
-from leftout.settings import Reading
+from leftout.settings import Reading, Settings, as_option
 from leftout.text import as_name, quoted, shortened
+
+if TYPE_CHECKING:
+    from leftout.auditing.result import Audit
 
 _LEFT_ALONE = 3
 # Of the memory there is: two such processes may run beside the server.
 _WORKER_SHARE = 0.45
-_REFUSED, _FOUND = 2, "columns.json"
+_REFUSED, _FOUND, _RESULT = 2, "columns.json", Path("result")
+# Seconds between two lines on the same step: nobody reads faster.
+_EVENT_SECONDS = 0.1
 # Parameters as the page calls them.
 _CALLED = {
     "drop": "'leave out'", "categorical": "'codes or categories'", "numeric": "'numbers'",
@@ -69,21 +76,21 @@ _SENSITIVE = frozenset(
 )
 
 
-def main(asked: Any) -> None:
-    """Look at the table that is asked for, or run the command of these words."""
-    if isinstance(asked, list):
-        sys.argv[1:] = asked
-        runpy.run_module("leftout", run_name="__main__", alter_sys=True)
-        return
+def main(asked: dict[str, Any]) -> None:
+    """Audit a table with these settings, or look at it where there are none."""
     warnings.filterwarnings("ignore", module="openpyxl")  # on what it leaves aside
+    file, name, limits = asked["file"], asked["name"], Limits(**asked["limits"])
+    settings = asked.get("settings")
     try:
-        with asked_by(_in_page):
-            found = look(asked["file"], asked["name"], Limits(**asked["limits"]))
+        with asked_by(_in_page if settings is None else as_option):
+            if settings is None:
+                write_whole(_FOUND, json.dumps(look(file, name, limits)))
+            else:
+                audit(_read(file, name, limits), settings)
     except InputError as error:
         _refuse(" ".join(str(error).split()))
     except (MemoryError, RecursionError):
         _refuse("The table is too large for this machine's memory. Keep a part of it.")
-    write_whole(_FOUND, json.dumps(found))
 
 
 def bound_to_server() -> Any:
@@ -112,8 +119,47 @@ def _refuse(sentence: str) -> NoReturn:
     sys.exit(_REFUSED)
 
 
-def _report(what: str, share: float) -> None:
-    print(json.dumps({"event": "progress", "what": what, "share": share}), flush=True)
+def _tell(event: str, **more: Any) -> None:
+    """A line for the server: an object with its ``event``."""
+    print(json.dumps({"event": event, **more}), flush=True)
+
+
+def _read(file: str | None, name: str, limits: Limits) -> Source:
+    """The table; None is the demo's."""
+    return Source(load_demo()) if file is None else Source.of(file, None, name, limits)
+
+
+def audit(table: Source, settings: dict[str, Any]) -> None:
+    """Audit a table, tell progress and answers as they come, and write the files."""
+    from leftout.engine.run import run
+
+    last: dict[str, Any] = {"step": "", "time": 0.0}
+
+    def progress(what: str, done: int, total: int) -> None:
+        now, step = time.monotonic(), what.partition(":")[0]
+        if step != last["step"] or now - last["time"] >= _EVENT_SECONDS:
+            last.update(step=step, time=now)
+            _tell("progress", what=what, share=done / total if total else 0.0)
+
+    if table.path is None:
+        settings["dictionary"] = demo_dictionary()
+    found = run(table, Settings(**settings), n_jobs=-1, progress=progress, listener=_answer)
+    progress("writing the report", 1, 1)
+    contents = {
+        "report.html": found.html(), "audit.json": found.json(), "groups.csv": found.csv(),
+    }  # fmt: skip
+    write_into(_RESULT, contents)
+    verdict = None if found.trust is None else found.trust.verdict_name
+    mind, lines = found.answer.mind, found.answer.lines
+    _tell("answer", headline=found.headline(), lines=lines, mind=mind, verdict=verdict)
+
+
+def _answer(found: Audit) -> None:
+    """What is known so far; what was not looked at yet is not there."""
+    lines = dict(found.answer.lines)
+    if found.trust is None:
+        del lines["Why"], lines["Does it replicate"]
+    _tell("answer", headline=found.headline(), lines=lines)
 
 
 def look(file: str | None, name: str, limits: Limits) -> dict[str, Any]:
@@ -125,25 +171,10 @@ def look(file: str | None, name: str, limits: Limits) -> dict[str, Any]:
                 f"{quoted(name)} has {len(sheets)} sheets. Save the one with the table as a file "
                 "of its own, or name it on the command line: leftout audit --sheet."
             )
-    _report("reading the table", 0.1)
-    dictionary: Any = None
-    if file is None:
-        from leftout.datasets import demo_dictionary, load_demo
-
-        try:
-            source, dictionary = Source(load_demo()), demo_dictionary()
-        except ImportError as error:
-            raise InputError(str(error)) from error
-    else:
-        source = Source.of(file, None, name, limits)
-    for column in map(str, source.table.columns):
-        if "\0" in column or any("\ud800" <= char <= "\udfff" for char in column):
-            raise InputError(
-                f"The column {column!r} has a name that cannot be written on a command line. "
-                "Rename it."
-            )
-    _report("looking at the columns", 0.6)
-    return plain(profiled(source, dictionary))
+    _tell("progress", what="reading the table", share=0.1)
+    source = _read(file, name, limits)
+    _tell("progress", what="looking at the columns", share=0.6)
+    return plain(profiled(source, None if file is not None else demo_dictionary()))
 
 
 def profiled(source: Source, dictionary: Any = None) -> dict[str, Any]:

@@ -27,7 +27,6 @@ from leftout.errors import InputError, parameter_label
 from leftout.linalg.losses import Array, Loss, Shared, Summary, row_losses, shared_pca
 from leftout.linalg.moments import blocks
 from leftout.running import warn
-from leftout.text import counted
 
 # Components are orthonormal up to this.
 _ORTHONORMAL = 1e-6
@@ -112,11 +111,11 @@ def features_of(given: Any, X: Any) -> Any:
 
 
 def as_representation(given: Any) -> Representation:
-    """What was given as ``representation``: a fitted estimator, or an array of components.
+    """What was given as ``representation``: a fitted estimator.
 
     Parameters
     ----------
-    given : estimator or array of shape (d, n)
+    given : estimator
         ``PCA`` (whitened or not), ``IncrementalPCA``, ``TruncatedSVD``, ``FairPCA`` and the like by
         their components; anything else with ``transform`` and ``inverse_transform`` by its errors.
 
@@ -134,16 +133,13 @@ def as_representation(given: Any) -> Representation:
         return given
     if isinstance(given, Pipeline):
         return as_representation(given[-1])
-    if isinstance(given, np.ndarray | list | tuple):
-        return _of_components(given)
     name = type(given).__name__
     if isinstance(given, type) or not (
         hasattr(given, "transform") and hasattr(given, "inverse_transform")
     ):
         raise InputError(
             f"representation is {given!r}; a fitted transformer with transform and "
-            "inverse_transform (such as PCA, FairPCA, TruncatedSVD or NMF) or an array of "
-            "components is needed."
+            "inverse_transform (such as PCA, FairPCA, TruncatedSVD or NMF) is needed."
         )
     try:
         if hasattr(given, "fit"):  # what has none came fitted
@@ -159,7 +155,8 @@ def as_representation(given: Any) -> Representation:
     if components is None or (weights is not None and (np.asarray(weights) < 1.0).any()):
         return _of_errors(given, name, origin)
     components = np.asarray(components, dtype=np.float64)
-    if components.ndim != 2 or not _orthonormal(components):
+    gram = components @ components.T if components.ndim == 2 else np.zeros(1)
+    if np.abs(gram - np.eye(len(gram))).max() > _ORTHONORMAL:
         return _of_errors(given, name, origin)
     if origin is None:
         origin = np.zeros(components.shape[1])  # TruncatedSVD centres nothing
@@ -168,36 +165,6 @@ def as_representation(given: Any) -> Representation:
         rank=len(components),
         n_features=components.shape[1],
         origin=np.asarray(origin, dtype=np.float64),
-        components=np.ascontiguousarray(components),
-    )
-
-
-def _orthonormal(components: Array) -> bool:
-    gram = components @ components.T
-    return bool(np.abs(gram - np.eye(len(gram))).max() <= _ORTHONORMAL)
-
-
-def _of_components(given: Any) -> Representation:
-    """The projection onto the span of the rows of an array."""
-    components = np.asarray(given, dtype=np.float64)
-    if components.ndim != 2 or not np.isfinite(components).all() or not components.size:
-        raise InputError(
-            f"representation is an array of shape {components.shape}; components are needed, one "
-            "finite row of as many numbers as there are features for each."
-        )
-    if not _orthonormal(components):
-        rank = int(np.linalg.matrix_rank(components))
-        if rank < len(components):
-            raise InputError(
-                f"The {counted(len(components), 'row')} of representation span "
-                f"{counted(rank, 'dimension')} only. Give components that are independent."
-            )
-        components = np.linalg.qr(components.T)[0].T
-    return Representation(
-        name="projection",
-        rank=len(components),
-        n_features=components.shape[1],
-        origin=None,
         components=np.ascontiguousarray(components),
     )
 

@@ -210,7 +210,7 @@ def sources_of(features: list[str], columns: list[str]) -> list[str]:
             if name in columns:
                 return name
             for column in by_length:
-                if name.startswith(f"{column}_"):
+                if name.startswith((f"{column}_", f"{column}=")):
                     return column
         return feature
 

@@ -14,7 +14,7 @@ from leftout.linalg.losses import Array
 from leftout.linalg.problem import MARGIN, Problem
 from leftout.linalg.rank_one import exchange, track
 from leftout.running import one_thread
-from leftout.solvers.base import SearchResult, SolverContext, as_history, other_sizes
+from leftout.solvers.base import SearchResult, SolverContext, as_history
 from leftout.solvers.greedy import higher_side, sweep
 from leftout.solvers.local_ascent import ROWS, affordable, lay_out, line, part_of
 from leftout.solvers.streaming import STREAMED_ABOVE, search_passes
@@ -58,7 +58,8 @@ class Alternating:
     It stops at a ``"local optimum"`` when no exchange near the cut helps, or after ``"max_rounds"``
     of them. Tables of more than four million values are searched in samples and a few passes
     (:mod:`leftout.solvers.streaming`), without exchanges: it stops at a ``"local optimum"`` of the
-    two steps above, when a pass brings too little ``"gain"``, or after ``"max_passes"``.
+    two steps above, when a pass brings too little ``"gain"``, or after ``"max_passes"``. A size
+    that is free is the smallest there.
 
     A wide table is searched in its leading axes (:meth:`leftout.linalg.problem.Problem.narrow`):
     climbs are cheap there, and can be more; passes with exact eigenpairs in all axes end it.
@@ -82,7 +83,7 @@ class Alternating:
         if _passed_over(problem):
             return search_passes(problem, means, self.n_starts)
         narrow, size = problem.narrow(), problem.group_size
-        best, agreed = search(narrow, size or problem.min_size, self.n_starts, means)
+        best = search(narrow, size or problem.min_size, self.n_starts, means)
         means.tell(f"group of {best.size}: disparity {number(best.value, digits=6)}")
         if size is None:
             best = self._other_sizes(narrow, best, means)
@@ -95,7 +96,7 @@ class Alternating:
                 narrow, best, size is None, rounds, _near_the_cut, _ascended_from
             )
         stopped = "local optimum" if done else "max_rounds"
-        return replace(_result(_widened(problem, best), stopped), agreed=agreed)
+        return _result(_widened(problem, best), stopped)
 
     def profile(
         self, problem: Problem, sizes: Sequence[int], means: SolverContext
@@ -116,15 +117,17 @@ class Alternating:
         for size in sizes:
             start = found[-1].own if found else None
             share = _PROFILE_ENDS if size in (sizes[0], sizes[-1]) else _PROFILE_SHARE
-            found.append(search(narrow, size, self.n_starts, means, start, share)[0])
+            found.append(search(narrow, size, self.n_starts, means, start, share))
         for place in range(len(sizes) - 2, -1, -1):
             found[place] = offered(narrow, found[place], found[place + 1].own, means)
         return [_result(_widened(problem, end), "max_starts") for end in found]
 
     def _other_sizes(self, problem: Problem, best: Partition, means: SolverContext) -> Partition:
-        """The best of ``best`` and of what other sizes may offer."""
-        source, sizes = best, other_sizes(problem.min_size, problem.n_rows, _FINEST)
-        untried = next(sizes)
+        """The best of all sizes: up from the smallest by doubling, then around the best so far."""
+        source, sizes, last = best, [problem.min_size], problem.n_rows - problem.min_size
+        while sizes[-1] < last:
+            sizes.append(min(2 * sizes[-1], last))
+        tried, untried = set(sizes[:1]), sizes[1:]
         while untried:
             for size in untried:
                 if problem.bound(size) <= best.value:
@@ -133,10 +136,16 @@ class Alternating:
                 near = min(size, source.size) / max(size, source.size)
                 part, part_size = part_of(problem, size, means.rng)
                 if part.best_under(source.own, part_size) >= near**_DOUBT * best.value:
-                    found, _ = search(problem, size, self.n_starts, means, source.own, _SHARE)
+                    found = search(problem, size, self.n_starts, means, source.own, _SHARE)
                     means.tell(f"group of {size}: disparity {number(found.value, digits=6)}")
                     best = max(best, found, key=_value)
-            source, untried = best, sizes.send(best.size)
+            source = best
+            tried.update(untried)
+            below = sorted(size for size in tried if size < best.size)
+            above = sorted(size for size in tried if size > best.size)
+            middles = {(best.size + other) // 2 for other in below[-1:] + above[:1]} - tried
+            apart = _FINEST * best.size
+            untried = sorted(size for size in middles if abs(size - best.size) >= apart)
         return best
 
 
@@ -165,22 +174,18 @@ def search(
     means: SolverContext,
     start: Array | None = None,
     share: int = 1,
-) -> tuple[Partition, bool | None]:
+) -> Partition:
     """Best group of ``size`` rows that climbs find: from ``start``, and one in ``share`` starts.
 
-    And whether starts ended in it alike; None where nobody has looked. Climbs rise under
-    ``excess``. Under other losses its group is a good one already, and competes with what climbs
-    under the loss itself find, where kernels know it.
+    Climbs rise under ``excess``. Under other losses its group is a good one already, from which
+    exact steps go on.
     """
-    found = []
-    if problem.loss.compiled:
-        found = [_climb_many(problem, size, n_starts, means, start, share)]
-        if problem.loss.own_is_best:
-            return found[0]
-    guide, _ = _climb_many(problem.under_excess(), size, n_starts, means, start, share)
-    guided = Partition.of(problem, guide.labels)
-    ends = [*found, (guided, None), (ascend(problem, guided.own, size, guided), None)]
-    return max(ends, key=lambda end: end[0].value)
+    guide = problem.under_excess()
+    found = _climb_many(guide, size, n_starts, means, start, share)
+    if guide is problem:
+        return found
+    guided = Partition.of(problem, found.labels)
+    return ascend(problem, guided.own, size, guided)
 
 
 def _climb_many(
@@ -190,7 +195,7 @@ def _climb_many(
     means: SolverContext,
     start: Array | None,
     share: int,
-) -> tuple[Partition, bool | None]:
+) -> Partition:
     """Climbs on a part of the table, exact passes there, then over the whole.
 
     Where starts disagree, as many climbs again; unless few were asked for.
@@ -208,20 +213,20 @@ def _climb_many(
     def on_whole(tasks: list[tuple[int, np.random.Generator]]) -> tuple[list[Partition], bool]:
         """Where each line ends, and whether the starts of a single one agree."""
         if effective_n_jobs(means.n_jobs) == 1:
-            ends = [line(part, slope, part_size, *task, start) for task in tasks]
+            ends = [line(slope, part_size, *task, start) for task in tasks]
         else:  # kernels let go of the interpreter lock, so threads do
             ends = Parallel(means.n_jobs, prefer="threads")(
-                delayed(line)(part, slope, part_size, *task, start) for task in tasks
+                delayed(line)(slope, part_size, *task, start) for task in tasks
             )
         return [ascend(part, own, part_size) for _, own, _ in ends], lines == 1 and ends[0][2]
 
     def on_parts(tasks: list[tuple[int, np.random.Generator]]) -> tuple[list[Partition], bool]:
         """Each line on a part of its own, brought to its end on the whole."""
-        ends, here = [], (part, slope, part_size)
+        ends, here = [], (slope, part_size)
         for place, (count, rng) in enumerate(tasks):
             if place:
                 other, other_size = part_of(problem, size, rng)
-                here = other, lay_out(other), other_size
+                here = lay_out(other), other_size
             ends.append(ascend(problem, line(*here, count, rng, start)[1], size))
         return ends, False
 
@@ -231,13 +236,10 @@ def _climb_many(
             return on_whole(tasks) if whole else on_parts(tasks)
 
     found, agreed = climbed()
-    if share > 1 or start is not None or (lines == 1 and n_starts is not None):
-        return max(found, key=_value), None
-    agreed = agreed or _same_best(found)
-    if not agreed:
+    looked = share == 1 and start is None and (lines > 1 or n_starts is None)
+    if looked and not agreed and not _same_best(found):
         found += climbed()[0]
-        agreed = _same_best(found)
-    return max(found, key=_value), agreed
+    return max(found, key=_value)
 
 
 def _same_best(ends: list[Partition]) -> bool:
@@ -252,8 +254,8 @@ def _same_best(ends: list[Partition]) -> bool:
 def offered(problem: Problem, found: Partition, own: Array, means: SolverContext) -> Partition:
     """What was found at a size, or what a climb from another size's components reaches there."""
     part, size = part_of(problem, found.size, means.rng)
-    if problem.loss.compiled:
-        value, own, _ = line(part, lay_out(part), size, 0, means.rng, own)
+    if problem.loss.own_is_best:
+        value, own, _ = line(lay_out(part), size, 0, means.rng, own)
         if value <= found.value:
             return found
     return max(found, ascend(problem, own, found.size), key=_value)

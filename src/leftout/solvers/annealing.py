@@ -47,7 +47,7 @@ class Annealing:
         refuse_fixed_size(problem, "Annealing")
         rows, kept = problem.rows(), problem.norms_and_kept[1]
         loss, V, rng = problem.loss, problem.V, means.rng
-        labels = allocate(problem, rows, 2, rng)
+        labels = allocate(problem, rows, rng)
         value = best = temperature = float(np.ptp(problem.losses(labels)[0]))
         best_labels = labels.copy()
         values, moves = [best], [0]

@@ -1,6 +1,6 @@
 """What every solver is given and what it returns."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -38,7 +38,6 @@ class SearchResult:
     sides: Moments | None = None  # moments of rest and group, where it has them
     offset: float | None = None  # between the scores of group and rest, where it has it
     sweeps: np.ndarray | None = None  # labels after each sweep, where a solver keeps them
-    agreed: bool | None = None  # whether its starts ended in the same group, where it looked
 
 
 class Solver(Protocol):
@@ -60,22 +59,3 @@ def refuse_fixed_size(problem: Problem, name: str) -> None:
             "changes the size with every move. Leave group_size=None, or use "
             "solver='alternating' or Sorting(split='matched')."
         )
-
-
-def other_sizes(least: int, n_rows: int, finest: float) -> Generator[list[int], int, None]:
-    """Sizes to look at beside the smallest: up from it by doubling, then around the best so far.
-
-    Whoever looks at a list of them sends the best size so far for the next. Sizes nearer to the
-    best than the share ``finest`` of it are not looked at; the last list is empty.
-    """
-    sizes, last = [least], n_rows - least
-    while sizes[-1] < last:
-        sizes.append(min(2 * sizes[-1], last))
-    tried, untried = set(sizes[:1]), sizes[1:]
-    while untried:
-        best = yield untried
-        tried.update(untried)
-        below, above = [t for t in tried if t < best], [t for t in tried if t > best]
-        middles = {(best + other) // 2 for other in sorted(below)[-1:] + sorted(above)[:1]}
-        untried = sorted(t for t in middles - tried if abs(t - best) >= finest * best)
-    yield []

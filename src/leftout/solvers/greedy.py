@@ -1,9 +1,4 @@
-"""The paper's Algorithm 1: greedy allocation, then single moves that raise the disparity.
-
-With two sides the paper compares the losses of both. With more, the rest is the side that loses
-least, and what is raised is the mean of the others' losses beyond its, weighted by their sizes: of
-two sides, the paper's.
-"""
+"""The paper's Algorithm 1: greedy allocation, then single moves that raise the disparity."""
 
 from __future__ import annotations
 
@@ -14,7 +9,7 @@ from numpy.typing import NDArray
 
 from leftout.checks import check_count
 from leftout.compiling import kernel
-from leftout.linalg.losses import EXCESS, Array, mean_disparity
+from leftout.linalg.losses import EXCESS, Array
 from leftout.linalg.moments import Moments, build, pooled, stack
 from leftout.linalg.problem import Labels, Problem
 from leftout.linalg.rank_one import (
@@ -35,9 +30,9 @@ from leftout.text import number
 class Greedy:
     """Greedy allocation and reallocation, exactly as with PCAs from scratch but by updates.
 
-    Random seed sets, one for each side, take in the other rows one by one (each row joins the side
-    whose loss with it is the largest); then up to ``epochs`` sweeps in row order move a row to
-    another side whenever that raises the disparity and leaves its own side the minimum size.
+    Two random seed sets take in the other rows one by one (each row joins the side whose loss with
+    it is the larger); then up to ``epochs`` sweeps in row order move a row to the other side
+    whenever that raises the disparity and leaves its own side the minimum size.
 
     Parameters
     ----------
@@ -47,16 +42,15 @@ class Greedy:
 
     epochs: int = 15
 
-    def maximise(self, problem: Problem, means: SolverContext, n_sides: int = 2) -> SearchResult:
+    def maximise(self, problem: Problem, means: SolverContext) -> SearchResult:
         refuse_fixed_size(problem, "Greedy")
         check_count("epochs", self.epochs)
         rows = problem.rows()
-        labels = allocate(problem, rows, n_sides, means.rng)
-        losses, count = problem.losses(labels, n_sides=n_sides)[0], np.bincount(labels)
-        values, moves = [spread(losses, count.astype(np.float64))], [0]
+        labels = allocate(problem, rows, means.rng)
+        values, moves = [float(np.ptp(problem.losses(labels)[0]))], [0]
         sweeps, stopped = [labels.copy()], "max_epochs"
         for epoch in range(self.epochs):
-            value, moved = sweep(problem, rows, labels, n_sides)
+            value, moved = sweep(problem, rows, labels)
             values.append(value)
             moves.append(moved)
             sweeps.append(labels.copy())
@@ -66,70 +60,62 @@ class Greedy:
             if moved == 0:
                 stopped = "local optimum"
                 break
-        order = np.argsort(-problem.losses(labels, n_sides=n_sides)[0], kind="stable")
-        place = np.empty(n_sides, dtype=np.int8)
-        place[order] = [*range(1, n_sides), 0]  # by falling loss, the rest last
+        found = higher_side(problem, labels)
         return SearchResult(
-            labels=place[labels],
+            labels=found,
             history=as_history(values, moves),
             stopped=stopped,
-            sweeps=place[np.array(sweeps)],
+            sweeps=np.array(sweeps) ^ np.int8(found[0] != labels[0]),
         )
 
 
-def seed_size(problem: Problem, n_sides: int = 2) -> int:
+def seed_size(problem: Problem) -> int:
     """Rows each side starts from: five per feature as far as rows allow, never below minimum."""
     m, n = problem.X.shape
-    return max(problem.min_size, min(5 * n, m // (2 * n_sides)))
+    return max(problem.min_size, min(5 * n, m // 4))
 
 
-def allocate(problem: Problem, rows: Array, n_sides: int, rng: np.random.Generator) -> Labels:
+def allocate(problem: Problem, rows: Array, rng: np.random.Generator) -> Labels:
     """Stage 1: seeds from the head of one random order, every other row in that order."""
     order = rng.permutation(problem.n_rows)
-    seeds = seed_size(problem, n_sides)
-    done = n_sides * seeds
+    seeds = seed_size(problem)
+    done = 2 * seeds
     labels = np.zeros(problem.n_rows, dtype=np.int8)
-    labels[order[:done]] = np.repeat(np.arange(n_sides), seeds)
+    labels[order[seeds:done]] = 1
     kept = problem.norms_and_kept[1]
     while done < len(order):
         seen, batch = order[:done], order[done : done + REFRESH]
-        sides = track(problem.loss, _seen_moments(problem, rows, seen, labels, n_sides), problem.V)
+        sides = track(problem.loss, _seen_moments(problem, rows, seen, labels), problem.V)
         _allocate(sides, rows, kept, problem.refit, batch, labels)
         done += REFRESH
     return labels
 
 
 def _seen_moments(
-    problem: Problem, rows: Array, seen: NDArray[np.int64], labels: Labels, n_sides: int
+    problem: Problem, rows: Array, seen: NDArray[np.int64], labels: Labels
 ) -> Moments:
-    """Moments of each side's rows so far, and of all of them."""
-    moments = build(rows[seen], labels[seen], n_groups=n_sides)
+    """Moments of either side's rows so far, and of all of them."""
+    moments = build(rows[seen], labels[seen], n_groups=2)
     if problem.kept is not None:
-        kept = np.bincount(labels[seen], problem.kept[seen], minlength=n_sides)
+        kept = np.bincount(labels[seen], problem.kept[seen], minlength=2)
         moments = moments._replace(kept=kept.astype(np.float64))
     return stack(moments, pooled(moments))
 
 
-def sweep(problem: Problem, rows: Array, labels: Labels, n_sides: int = 2) -> tuple[float, int]:
+def sweep(problem: Problem, rows: Array, labels: Labels) -> tuple[float, int]:
     """One sweep over all rows; labels change in place."""
     reach, kept = problem.reach, problem.norms_and_kept[1]
     row, moved = 0, 0
     while row < problem.n_rows:
-        sides = track(problem.loss, problem.split(labels, n_sides), problem.V)
+        sides = track(problem.loss, problem.split(labels), problem.V)
         value, row, more = _sweep(sides, rows, reach, kept, labels, problem.min_size, row)
         moved += more
     return value, moved
 
 
 def higher_side(problem: Problem, labels: Labels) -> Labels:
-    """The labels of two sides with 1 for the one of the higher loss."""
+    """The labels with 1 for the side of the higher loss."""
     return (labels == np.argmax(problem.losses(labels)[0])).astype(np.int8)
-
-
-@kernel
-def spread(losses: Array, count: Array) -> float:
-    """The mean disparity where the rest is the side that loses least."""
-    return mean_disparity(losses, count, np.argmin(losses))
 
 
 @kernel
@@ -141,13 +127,13 @@ def _allocate(
     order: NDArray[np.int64],
     labels: Labels,
 ) -> None:
-    """Let each row join the side whose loss with it is the largest, of equal ones the last.
+    """Let each row join the side whose loss with it is the larger; the second of equal ones.
 
-    Under the PCA of all rows so far, which come after the sides (``refit``), or under a
+    Under the PCA of all rows so far, which come after the two sides (``refit``), or under a
     representation that keeps ``given`` of each row.
     """
     d, n = sides.V.shape
-    union = np.int64(sides.count.size - 1)
+    union = np.int64(2)
     for i in order:
         x, kept = X[i], given[i]
         if refit:
@@ -185,7 +171,7 @@ def _kept_by(sides: TrackedSides, group: int) -> float:
 
 @kernel(inline="always")
 def _most_after(sides: TrackedSides, source: int, reach: float, kept: float) -> float:
-    """An upper bound on the disparity once a row has left ``source``, of two, under ``excess``.
+    """An upper bound on the disparity once a row has left ``source``, under ``excess``.
 
     A row changes the sum of the top eigenvalues by 0 to ``|x|^2`` and what is kept by ``|Vx|^2``.
     So a side's total loss falls by at most ``reach`` and rises by at most ``kept`` when the row
@@ -210,28 +196,24 @@ def _sweep(
     min_size: int,
     row: int,
 ) -> tuple[float, int, int]:
-    """Rows in order from ``row``, each moved to the side that raises the spread most, if one does.
+    """Rows in order from ``row``, each moved to the other side where that raises the disparity.
 
-    Returns the spread, the row to go on from and the number of moves, at most REFRESH; labels
-    change in place. Of two sides most rows are ruled out by a bound, without an eigenvalue.
+    Returns the disparity, the row to go on from and the number of moves, at most REFRESH; labels
+    change in place. Most rows are ruled out by a bound, without an eigenvalue.
     """
-    n_sides, value, moved = sides.losses.size, spread(sides.losses, sides.count), 0
+    value, moved = abs(sides.losses[1] - sides.losses[0]), 0
     while row < X.shape[0] and moved < REFRESH:
         x, a = X[row], np.int64(labels[row])
         hopeless = sides.count[a] <= min_size
-        if sides.loss.kind == EXCESS and n_sides == 2 and not hopeless:
+        if sides.loss.kind == EXCESS and not hopeless:
             hopeless = _most_after(sides, a, reach[row], kept[row]) < (1.0 - 1e-12) * value
         if not hopeless:
-            best, pick = value, np.int64(-1)
-            for b in range(n_sides):
-                if b != a:
-                    after = spread(*sides_after(sides, x, kept[row], a, b))
-                    if after > best:
-                        best, pick = after, np.int64(b)
-            if pick >= 0:
-                transfer(sides, x, kept[row], a, pick)
-                labels[row] = pick
-                value = best
+            losses, _ = sides_after(sides, x, kept[row], a, 1 - a)
+            after = abs(losses[1] - losses[0])
+            if after > value:
+                transfer(sides, x, kept[row], a, 1 - a)
+                labels[row] = 1 - a
+                value = after
                 moved += 1
         row += 1
     return value, row, moved

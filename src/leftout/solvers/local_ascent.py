@@ -4,7 +4,8 @@ A climb alternates two half steps: the best rows for the components at hand, the
 for the rows at hand. It keeps to what a start needs: components are improved by orthogonal
 iteration instead of being computed afresh, rows are passed over whose reach shows that they cannot
 be among the best, and on all but small tables it is in single precision, in units of the table's
-spread.
+spread. Climbs rise under ``excess``, about a fixed origin; searches under other losses start from
+where they end.
 
 The same kernels raise one group's loss alone (:mod:`leftout.fair.worst`): where the rest is
 endless, its loss is zero, and the disparity is the group's loss.
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.compiling import kernel
-from leftout.linalg.losses import EXCESS, Array, Loss
+from leftout.linalg.losses import Array
 from leftout.linalg.problem import Problem
 
 EitherPrecision = NDArray[Any]
@@ -41,12 +42,10 @@ class AscentWorkspace(NamedTuple):
     """A problem laid out for climbing: candidate rows by falling reach, in units of ``unit``."""
 
     X: EitherPrecision  # (c, n), origin removed
-    Y: EitherPrecision  # (c, d), in the shared components
     kept: EitherPrecision  # (c,)
     reach: EitherPrecision  # (c,), falling
     V: EitherPrecision  # (d, n)
     n_rows: float  # all rows, candidates or not; infinite where the rest does not count
-    total: EitherPrecision  # (n,)
     second: EitherPrecision  # (n, n)
     all_kept: float  # sum over all rows; nan where the components tell
     unit: float = 1.0  # of lengths
@@ -54,22 +53,19 @@ class AscentWorkspace(NamedTuple):
 
 def lay_out(problem: Problem) -> AscentWorkspace:
     """Sort a problem's rows by reach."""
-    order, (count, total, second, _, kept) = problem.by_reach, problem.pooled
+    order, (count, _, second, _, kept) = problem.by_reach, problem.pooled
     unit = float(np.sqrt(np.trace(second[0]) / count[0] / second.shape[1])) or 1.0
     dtype = np.float64 if problem.X.size <= _SMALL else np.float32
 
     def laid_out(values: Array) -> EitherPrecision:
         return np.ascontiguousarray(values, dtype=dtype)
 
-    X, V = laid_out(problem.rows(order) / unit), laid_out(problem.V)
     return AscentWorkspace(
-        X=X,
-        Y=X @ V.T,
+        X=laid_out(problem.rows(order) / unit),
         kept=laid_out(problem.norms_and_kept[1][order] / unit**2),
         reach=laid_out(problem.reach[order] / unit**2),
-        V=V,
+        V=laid_out(problem.V),
         n_rows=float(count[0]),
-        total=laid_out(total[0] / unit),
         second=laid_out(second[0] / unit**2),
         all_kept=np.nan if kept is None else float(kept[0]) / unit**2,
         unit=unit,
@@ -114,48 +110,29 @@ def orthonormalise(W: Array) -> None:
 
 
 @kernel
-def _refit(
-    loss: Loss, V: Array, W: Array, S: Array, total: Array, count: float, kept: float
-) -> tuple[Array, float]:
+def _refit(V: Array, W: Array, S: Array, count: float, kept: float) -> tuple[Array, float]:
     """Orthogonal iteration of ``W`` towards a side's own components, and its average loss there.
 
     ``kept`` is nan where ``V`` tells it; see :func:`leftout.linalg.losses.basis_loss`.
     """
-    n = S.shape[0]
-    C = S.copy()
-    if loss.own_mean:
-        for i in range(n):
-            for j in range(n):
-                C[i, j] -= total[i] * total[j] / count
-    W = W @ C
-    W = W @ C
+    W = W @ S
+    W = W @ S
     orthonormalise(W)
     WS = W @ S
-    from_V = own = cross = 0.0
+    own = 0.0
     for i in range(W.shape[0]):
         own += WS[i] @ W[i]
-    if not np.isnan(kept):
-        return W, (own - kept) / count
-    VS = V @ S
-    for i in range(W.shape[0]):
-        from_V += VS[i] @ V[i]
-    if loss.kind == EXCESS:
-        return W, (own - from_V) / count
-    left, right = WS @ V.T, W @ V.T
-    for i in range(W.shape[0]):
-        cross += left[i] @ right[i]
-    return W, (from_V + own - 2.0 * cross) / count
+    if np.isnan(kept):
+        VS = V @ S
+        kept = 0.0
+        for i in range(W.shape[0]):
+            kept += VS[i] @ V[i]
+    return W, (own - kept) / count
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
 def _score(
-    loss: Loss,
-    slope: AscentWorkspace,
-    own: Array,
-    weight: float,
-    first: int,
-    last: int,
-    scores: Array,
+    slope: AscentWorkspace, own: Array, weight: float, first: int, last: int, scores: Array
 ) -> None:
     """Scores of candidates ``first`` to ``last``: :meth:`Problem.scores`, compiled."""
     d, n = slope.V.shape
@@ -168,19 +145,11 @@ def _score(
         for j in range(d):
             both[c, rest + j] = own[1, j, c]
     Z = slope.X[first:last] @ both
-    if loss.kind == EXCESS:
-        for i in range(last - first):
-            value = -(1.0 + weight) * slope.kept[first + i]
-            for j in range(rest + d):
-                value += Z[i, j] * Z[i, j]
-            scores[first + i] = value
-    else:
-        across = slope.Y[first:last] @ (slope.V @ both)
-        for i in range(last - first):
-            value = (1.0 + weight) * slope.kept[first + i]
-            for j in range(rest + d):
-                value += Z[i, j] * (Z[i, j] - 2.0 * across[i, j])
-            scores[first + i] = value
+    for i in range(last - first):
+        value = -(1.0 + weight) * slope.kept[first + i]
+        for j in range(rest + d):
+            value += Z[i, j] * Z[i, j]
+        scores[first + i] = value
 
 
 @kernel
@@ -213,28 +182,27 @@ def kth_largest(scores: Array, k: int) -> float:
 
 @kernel(inline="always")
 def _regroup(
-    loss: Loss,
     slope: AscentWorkspace,
     own: Array,
     size: int,
     active: int,
     scores: Array,
     member: NDArray[np.bool_],
-    total: Array,
     second: Array,
 ) -> int:
     """Let the ``size`` candidates of the highest scores be the group, ties by their order.
 
-    Changes in place who is a ``member``, and the moments of rest and group by the rows that move.
+    Changes in place who is a ``member``, and the second moments of rest and group by the rows that
+    move.
     Only the first ``active`` candidates are looked at, unless others can matter: no score exceeds
     ``(1 + weight) reach``, by which they fall. Returns how many the next pass should look at.
     """
     c, n = slope.X.shape
     weight = size / (slope.n_rows - size)
-    _score(loss, slope, own, weight, np.int64(0), active, scores)
+    _score(slope, own, weight, np.int64(0), active, scores)
     cut = kth_largest(scores[:active], size)
     if active < c and (1.0 + weight) * slope.reach[active] > cut:
-        _score(loss, slope, own, weight, active, c, scores)
+        _score(slope, own, weight, active, c, scores)
         active = c
         cut = kth_largest(scores, size)
     ties = size
@@ -258,10 +226,8 @@ def _regroup(
         for j in range(n):
             rows[i, j] = slope.X[changed[i], j]
             signed[i, j] = sign * rows[i, j]
-            total[1, j] += signed[i, j]
     products = rows.T @ signed
     for j in range(n):  # by elements: Numba takes seconds to compile slices that are set
-        total[0, j] = slope.total[j] - total[1, j]
         for k in range(n):
             second[1, j, k] += products[j, k]
             second[0, j, k] = slope.second[j, k] - second[1, j, k]
@@ -272,7 +238,6 @@ def _regroup(
 
 @kernel
 def climb(
-    loss: Loss,
     slope: AscentWorkspace,
     own: Array,
     size: int,
@@ -289,12 +254,11 @@ def climb(
     c, n = slope.X.shape
     member = np.zeros(c, dtype=np.bool_)
     scores = np.empty(c, dtype=slope.X.dtype)
-    # moments of the rest (0) and of the group (1)
-    total = np.zeros((2, n), dtype=slope.X.dtype)
+    # second moments of the rest (0) and of the group (1)
     second = np.zeros((2, n, n), dtype=slope.X.dtype)
     best, active, n_rest = -np.inf, c, slope.n_rows - size
     for turn in range(passes):
-        active = _regroup(loss, slope, own, size, active, scores, member, total, second)
+        active = _regroup(slope, own, size, active, scores, member, second)
         kept = np.nan
         if not np.isnan(slope.all_kept):
             kept = 0.0
@@ -304,8 +268,8 @@ def climb(
         rest, lost = own[0], 0.0
         if np.isfinite(n_rest):
             left = slope.all_kept - kept
-            rest, lost = _refit(loss, slope.V, own[0], second[0], total[0], n_rest, left)
-        group, value = _refit(loss, slope.V, own[1], second[1], total[1], float(size), kept)
+            rest, lost = _refit(slope.V, own[0], second[0], n_rest, left)
+        group, value = _refit(slope.V, own[1], second[1], float(size), kept)
         value -= lost
         gain = value - best
         gained = turn == 0 or (gain > tolerance * abs(best) and value + _PATIENCE * gain > floor)
@@ -326,7 +290,6 @@ def affordable(slope: AscentWorkspace) -> int:
 
 
 def line(
-    problem: Problem,
     slope: AscentWorkspace,
     size: int,
     climbs: int,
@@ -341,20 +304,20 @@ def line(
     value, best = -np.inf, slope.V
     if start is not None:
         start = start.astype(slope.X.dtype)
-        value, best = climb(problem.loss, slope, start, size, SMALL_GAIN, MOST_PASSES, -np.inf)
+        value, best = climb(slope, start, size, SMALL_GAIN, MOST_PASSES, -np.inf)
     elif climbs == 1:  # nothing to compare it with: the last climb below is the only one
         best, climbs = _fresh(slope, chance, rng), 0
     fresh = max(1, climbs // 4)
     ends = np.full(climbs, -np.inf)
     for turn in range(climbs):
         own = _fresh(slope, chance, rng) if turn < fresh else _kicked(slope, best, chance, rng)
-        end = climb(problem.loss, slope, own, size, SMALL_GAIN, MOST_PASSES, value)
+        end = climb(slope, own, size, SMALL_GAIN, MOST_PASSES, value)
         ends[turn] = end[0]
         if end[0] > value:
             value, best = end
     agree = int(np.sum(ends[:fresh] >= value - _SAME * abs(value))) > 1
     # Cheap passes to the very end leave little to the exact ones that follow.
-    value, best = climb(problem.loss, slope, best, size, 1e-9, MOST_PASSES, -np.inf)
+    value, best = climb(slope, best, size, 1e-9, MOST_PASSES, -np.inf)
     return value * slope.unit**2, best.astype(np.float64), agree
 
 

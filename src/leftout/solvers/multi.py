@@ -20,11 +20,8 @@ from leftout.linalg.assignment import Partition, among, assign, row_values
 from leftout.linalg.losses import Array
 from leftout.linalg.problem import MARGIN, Labels, Problem
 from leftout.solvers.alternating import Alternating, exchange_rows
-from leftout.solvers.annealing import Annealing
-from leftout.solvers.base import SearchResult, Solver, SolverContext, as_history, refuse_fixed_size
-from leftout.solvers.greedy import Greedy
+from leftout.solvers.base import SearchResult, Solver, SolverContext, as_history
 from leftout.solvers.local_ascent import affordable, lay_out
-from leftout.solvers.sorting import Sorting
 from leftout.text import number
 
 # Peeling a table of up to so many rows takes this part of a single search's starts for each group,
@@ -51,12 +48,13 @@ def maximise(
     """The best partition into ``n_groups`` groups and the rest that a search finds.
 
     One group is the solver's own search, and no group the partition in which all rows are the rest.
+    Several are peeled off and refined; then groups are searched anew, pairs of them split anew,
+    sizes exchanged where they are given, and rows.
 
     Parameters
     ----------
     solver : Solver
-        What finds one group. The paper's solvers are left as they are: greedy lets a row go to any
-        side, annealing and sorting peel; what others peel off is refined.
+        What finds one group; of several, each is peeled off by it, and all are then refined.
     problem : Problem
         Of the whole table; of several groups its ``group_size`` is not looked at.
     n_groups : int
@@ -79,24 +77,6 @@ def maximise(
         )
     if n_groups == 1:
         return solver.maximise(problem, means)
-    if isinstance(solver, Greedy):
-        if sizes is not None:
-            refuse_fixed_size(replace(problem, group_size=int(sizes[0])), "Greedy")
-        return solver.maximise(problem, means, n_groups + 1)
-    if isinstance(solver, Annealing | Sorting):
-        found = Partition.of(problem, peel(solver, problem, n_groups, sizes, means), n_groups + 1)
-        return _result([found], "peeled")
-    return _search_jointly(solver, problem, n_groups, sizes, means)
-
-
-def _search_jointly(
-    solver: Solver,
-    problem: Problem,
-    n_groups: int,
-    sizes: Sequence[int] | None,
-    means: SolverContext,
-) -> SearchResult:
-    """Peel, refine, search groups anew, split pairs, exchange sizes where given, then rows."""
     peeled = peel(_with_part(solver, problem), problem, n_groups, sizes, means)
     trail = [Partition.of(problem, peeled, n_groups + 1)]
     trail.append(refine(problem, trail[0]))

@@ -27,8 +27,8 @@ from leftout.linalg.top_k import (
 # guesses where a cut will be: what was found in a sample lies better in it than elsewhere.
 _EVEN, _FEWEST, _MOST, _APART = 24, 1 << 21, 1 << 23, 1 << 14
 # A pool has so many times the rows of the group and not fewer than _SMALL_POOL, but not more than
-# _FEWEST values. Where that is less than LEAST times the group, there is the even sample.
-_POOL, SMALLEST_POOL, _SMALL_POOL = 5, 3, 8192
+# _FEWEST values. Where that is less than _LEAST times the group, there is the even sample.
+_POOL, _LEAST, _SMALL_POOL = 5, 3, 8192
 
 
 class SingleRows(NamedTuple):
@@ -74,8 +74,6 @@ class Samples:
         m = table.n_rows
         even, apart = sample_places(rng, m, self.n_coordinates)
         self.rate, self.rate_apart = len(even) / m, len(apart) / m
-        self._long: tuple[int, Problem] | None = None
-        self.latest: Problem | None = None  # the last pool
         if self.sparse:  # all rows are scored at once: nothing to guess
             self.even = self._sparse_part(even, self.rate)
             return
@@ -89,12 +87,6 @@ class Samples:
         """Scores of rows for groups of a size, under the components of rest and group."""
         problem, weight = self.problem, size / (self.table.n_rows - size)
         return RowForm(score_form(problem.loss, problem.V, own, weight), problem.pooled.origin)
-
-    def to_part(self, own: Array) -> Array:
-        """Components of the table in coordinates of its parts."""
-        if self.axes is None:
-            return own
-        return np.stack([np.linalg.qr(self.axes @ W.T)[0].T for W in own])
 
     def from_part(self, own: Array) -> Array:
         """Components of a part in the table's columns."""
@@ -148,7 +140,7 @@ class Samples:
         """How many rows the pool of a group has; 0 where it is a group for the even sample."""
         n, last = self.n_coordinates, self.table.n_rows - 1
         rows = min(max(_POOL * size, _SMALL_POOL), _FEWEST // n, last)
-        return rows if rows >= SMALLEST_POOL * size else 0
+        return rows if rows >= _LEAST * size else 0
 
     def pool(self, form: RowForm, count: int) -> tuple[Problem, Inside]:
         """The ``count`` rows of the highest scores, in one pass if the guess is right."""
@@ -167,23 +159,10 @@ class Samples:
     def longest(self, count: int) -> Problem:
         """The rows of the longest reach."""
         problem = self.problem
-        if self._long is None or self._long[0] < count:
-            if self.sparse:
-                part = self._sparse_part(np.sort(problem.by_reach[:count]), 1.0)
-            else:
-                reach = RowForm(reach_form(problem.loss, problem.V), problem.pooled.origin)
-                part = self.pool(reach, count)[0]
-            self._long = count, part
-        return self._long[1]
-
-    def bound(self, size: int) -> float:
-        """No group of this size has a larger disparity: see ``Problem.bound``, which only falls."""
         if self.sparse:
-            return self.problem.bound(size)
-        if self._long is None:
-            return np.inf
-        part = self._long[1]
-        return part.bound(min(size, len(part.X)))
+            return self._sparse_part(np.sort(problem.by_reach[:count]), 1.0)
+        reach = RowForm(reach_form(problem.loss, problem.V), problem.pooled.origin)
+        return self.pool(reach, count)[0]
 
 
 def sample_places(rng: np.random.Generator, n_rows: int, n_features: int) -> tuple[Places, Places]:

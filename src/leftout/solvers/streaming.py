@@ -15,20 +15,20 @@ them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from leftout.linalg.losses import WIDE, Array, Loss, evaluate, own_components
+from leftout.linalg.losses import WIDE, Array, Loss, own_components
 from leftout.linalg.moments import Moments, build, stack, without
 from leftout.linalg.passes import AllRows, InMemory, Places
 from leftout.linalg.problem import Labels, Problem
 from leftout.linalg.top_k import RowForm, score_form
 from leftout.running import one_thread
-from leftout.solvers.base import SearchResult, SolverContext, as_history, other_sizes
+from leftout.solvers.base import SearchResult, SolverContext, as_history
 from leftout.solvers.local_ascent import lay_out, line, part_of
-from leftout.solvers.sampling import SMALLEST_POOL, Samples, SingleRows
+from leftout.solvers.sampling import Samples, SingleRows
 from leftout.text import number
 
 # Tables of more values than this are passed over.
@@ -45,9 +45,6 @@ _FIRST, _TURNS, _PASSES, _IN_POOLS, _GAIN = 2, 12, 4, 2, 2e-4
 _NEAR, _FAR = 1.0, 2.0
 # Disparities nearer than this are the same.
 _ROUNDING = 1e-12
-# Where the size is free, another is looked at in a sample if the components at hand promise a
-# disparity there of (ratio of sizes)^_DOUBT of the best; sizes nearer to it than _FINEST are not.
-_DOUBT, _FINEST = 0.125, 0.1
 
 
 class StreamedGroup(NamedTuple):
@@ -63,17 +60,12 @@ class StreamedGroup(NamedTuple):
 
     @classmethod
     def of(
-        cls,
-        loss: Loss,
-        V: Array,
-        pooled: Moments,
-        group: Moments,
-        places: Places,
-        near: Array | None = None,
+        cls, problem: Problem, group: Moments, places: Places, near: Array | None = None
     ) -> StreamedGroup:
-        sides = stack(without(pooled, group), group)
-        own = own_components(loss, sides, len(V), near)
-        losses = evaluate(loss, sides, V, own)
+        """Some rows of a table or part; where components are ``near``, theirs to a few digits."""
+        sides = stack(without(problem.pooled, group), group)
+        own = own_components(problem.loss, sides, problem.d, near)
+        losses, _ = problem.losses_of(sides, own)
         value = float(losses[1] - losses[0])
         return cls(len(places), sides, own, value, places, near=near is not None)
 
@@ -142,16 +134,17 @@ def _in_part(part: Problem, size: int) -> Callable[[Array], StreamedGroup]:
     def step(own: Array) -> StreamedGroup:
         scores = short.scores(score_form(part.loss, part.V, own, weight))
         index = np.sort(np.argpartition(scores, len(scores) - size)[len(scores) - size :])
-        return StreamedGroup.of(part.loss, part.V, part.pooled, build(part.X[index]), index)
+        return StreamedGroup.of(part, build(part.X[index]), index)
 
     return step
 
 
 @dataclass(frozen=True)
 class _StreamingSearch:
-    """One search of a large table."""
+    """One search of a large table, for a group of a given size."""
 
     samples: Samples
+    size: int
     means: SolverContext
     climbs: int
 
@@ -159,82 +152,65 @@ class _StreamingSearch:
     def problem(self) -> Problem:
         return self.samples.problem
 
-    @property
-    def effort(self) -> int:
-        table = self.samples.table
-        most = 1 if table.n_features > WIDE else _EFFORT  # there, rows cost less
-        return int(np.clip(_VALUES // (table.n_features * table.n_rows), 1, most))
-
     def starts(self, part: Problem, size: int, lines: int) -> list[Array]:
         """Components where lines of climbs end, each on some of the part's rows."""
-        ends = []
-        guides = [part] if part.loss.compiled else []
-        guides += [] if part.loss.own_is_best else [part.under_excess()]
-        for rng in self.means.rng.spawn(lines * self.effort):
-            for guide in guides:
-                rows, few = part_of(guide, size, rng, _ROWS)
-                climbs = self.climbs * max(1, _ROWS // len(rows.X))
-                ends.append(line(rows, lay_out(rows), few, climbs, rng, None)[1])
+        ends, guide = [], part.under_excess()
+        for rng in self.means.rng.spawn(lines * _effort(self.samples.table)):
+            rows, few = part_of(guide, size, rng, _ROWS)
+            climbs = self.climbs * max(1, _ROWS // len(rows.X))
+            ends.append(line(lay_out(rows), few, climbs, rng, None)[1])
         return ends
 
     def in_part(
         self, part: Problem, size: int, starts: Sequence[Array], turns: int
     ) -> StreamedGroup:
         """The best group of a part that lies up from the starts."""
-        step = _in_part(part, size)
-        paths = [_ascend(step, part.loss, own, self.effort * _FIRST) for own in starts]
+        step, first = _in_part(part, size), _effort(self.samples.table) * _FIRST
+        paths = [_ascend(step, part.loss, own, first) for own in starts]
         best = max((path.best for path in paths), key=lambda group: group.value)
         return _ascend(step, part.loss, best.own, turns, _GAIN, best).best
 
-    def at(self, size: int) -> AscentPath:
-        """The best group of a size, from all rows."""
-        even, few = self.samples.even, self.samples.size(size)
-        rows = self.samples.pool_rows(size)
+    def run(self) -> AscentPath:
+        """The best group, from all rows."""
+        samples, size = self.samples, self.size
+        even, few = samples.even, samples.size(size)
+        rows = samples.pool_rows(size)
         if not rows:
             starts = self.starts(even, few, _LINES)
             start = self.in_part(even, few, starts, _FIRST)
-            return self.ascend(size, self.samples.from_part(start.own))
-        long = self.samples.longest(rows)
+            return self.ascend(samples.from_part(start.own))
+        long = samples.longest(rows)
         starts = [self.in_part(long, size, self.starts(long, size, _LINES), _TURNS).own]
         many = min(max(few, _MEMBERS), len(even.X) // 4)
         starts += [self.in_part(even, many, self.starts(even, many, 1), _FIRST).own]
-        starts = [self.samples.from_part(start) for start in starts]
-        step = self.step(size)
-        best = max((step(start) for start in starts), key=lambda group: group.value)
-        path = self.ascend(size, best.own, best)
+        ends = [self.step(samples.from_part(start)) for start in starts]
+        best = max(ends, key=lambda group: group.value)
+        path = self.ascend(best.own, best)
         return path._replace(trail=((best.value, size), *path.trail))
 
-    def ascend(self, size: int, own: Array, best: StreamedGroup | None = None) -> AscentPath:
+    def ascend(self, own: Array, best: StreamedGroup | None = None) -> AscentPath:
         """Up by passes over all rows; more of them where a score takes few products."""
         d, n = self.problem.V.shape
         passes = _PASSES + round(2.0 * (1.0 - min(2 * d, 2 * (n - d), n) / n))
         if self.samples.sparse:
             passes = _TURNS
-        elif self.samples.pool_rows(size):
+        elif self.samples.pool_rows(self.size):
             passes = _IN_POOLS
-        return _ascend(self.step(size), self.problem.loss, own, passes, _GAIN, best)
+        return _ascend(self.step, self.problem.loss, own, passes, _GAIN, best)
 
-    def step(self, size: int) -> Callable[[Array], StreamedGroup]:
+    def step(self, own: Array) -> StreamedGroup:
         """The step to the best rows of all, by a pass."""
-        problem, samples = self.problem, self.samples
+        problem, samples, size = self.problem, self.samples, self.size
         rows = samples.pool_rows(size)
-
-        def by_moments(own: Array) -> StreamedGroup:
-            found = samples.highest(own, size)
-            places = np.flatnonzero(found.labels)
-            near = own if samples.sparse else None
-            rule = (problem.loss, problem.V, problem.pooled)
-            return StreamedGroup.of(*rule, found.group, places, near)._replace(cut=found.cut)
-
-        def by_pool(own: Array) -> StreamedGroup:
+        if rows and not samples.sparse:
             pool, inside = samples.pool(samples.form(own, size), rows)
-            samples.latest = pool
-            found = _settled(pool, self.in_part(pool, size, [own], _TURNS))
+            group = _settled(pool, self.in_part(pool, size, [own], _TURNS))
             scores = np.sort(inside.scores)[::-1]
             cut = float(scores[size - 1]), float(scores[size])
-            return found._replace(places=inside.places[found.places], cut=cut)
-
-        return by_pool if rows and not samples.sparse else by_moments
+            return group._replace(places=inside.places[group.places], cut=cut)
+        found = samples.highest(own, size)
+        places, near = np.flatnonzero(found.labels), own if samples.sparse else None
+        return StreamedGroup.of(problem, found.group, places, near)._replace(cut=found.cut)
 
     def offset(self, path: AscentPath, last_pass: bool) -> float | None:
         """Half path between the lowest score in the group and the highest outside of it."""
@@ -245,45 +221,11 @@ class _StreamingSearch:
             return None
         return self.samples.highest(group.own, group.size).offset  # that cut is by those before
 
-    def exact(self, path: AscentPath) -> AscentPath:
-        """The path's end with its best group's components to all digits."""
-        best, loss, V = path.best, self.problem.loss, self.problem.V
-        if not best.near:
-            return path
-        own = own_components(loss, best.sides, len(V))
-        losses = evaluate(loss, best.sides, V, own)
-        return path._replace(best=best._replace(own=own, value=float(losses[1] - losses[0])))
 
-    def free(self) -> AscentPath:
-        """The best group of any size: up from the smallest by doubling, then around the best.
-
-        Other sizes are looked at in the last pool, whose partitions are those of the table, and
-        larger ones in the even sample; only what is better there is looked for in all rows.
-        """
-        least = self.problem.min_size
-        path, sizes = self.at(least), other_sizes(least, self.samples.table.n_rows, _FINEST)
-        untried = next(sizes)
-        while untried:
-            for size in untried:
-                path = self.better(path, size)
-            untried = sizes.send(path.best.size)
-        return path
-
-    def better(self, path: AscentPath, size: int) -> AscentPath:
-        """The path so far, or a better one to a group of another size."""
-        best, part, few = path.best, self.samples.latest, size
-        if self.samples.bound(size) <= best.value:
-            return path
-        if part is None or SMALLEST_POOL * size > len(part.X):
-            part, few = self.samples.even, self.samples.size(size)
-        near, own = min(size, best.size) / max(size, best.size), self.samples.to_part(best.own)
-        if part.best_under(own, few) < near**_DOUBT * best.value:
-            return path
-        there = self.in_part(part, few, [own], _FIRST)
-        if there.value <= best.value:
-            return path
-        found = self.ascend(size, self.samples.from_part(there.own))
-        return max(path, found, key=lambda path: path.best.value)
+def _effort(table: AllRows) -> int:
+    """How many times as many lines of climbs a table affords."""
+    most = 1 if table.n_features > WIDE else _EFFORT  # there, rows cost less
+    return int(np.clip(_VALUES // (table.n_features * table.n_rows), 1, most))
 
 
 def _settled(pool: Problem, found: StreamedGroup) -> StreamedGroup:
@@ -291,7 +233,7 @@ def _settled(pool: Problem, found: StreamedGroup) -> StreamedGroup:
     weight = found.size / (float(pool.pooled.count[0]) - found.size)
     form = RowForm(score_form(pool.loss, pool.V, found.own, weight), pool.pooled.origin)
     index = np.sort(np.argsort(-form.scores(pool.X), kind="stable")[: found.size])
-    exact = StreamedGroup.of(pool.loss, pool.V, pool.pooled, build(pool.X[index]), index)
+    exact = StreamedGroup.of(pool, build(pool.X[index]), index)
     return exact if exact.value >= (1.0 - _ROUNDING) * found.value else found
 
 
@@ -303,37 +245,33 @@ def search_passes(
     table: AllRows | None = None,
     last_pass: bool = True,
 ) -> SearchResult:
-    """The left-out group of a large table; of ``problem.group_size`` rows, if that is given.
+    """The left-out group of a large table: of ``problem.group_size`` rows, or of the fewest.
+
+    Of very many rows the few that are furthest out lose most, so where the size is free it is the
+    smallest that is allowed.
 
     ``table``: its rows, where they are not the problem's. ``n_starts``: climbs of all lines
     together. It stops at a ``"local optimum"``, when a pass brings a ``"gain"`` that is too small
     to go on for, or after ``"max_passes"``. Unless it was a local optimum, the offset takes one
     pass more: without ``last_pass`` it is left to the caller.
     """
-    with one_thread():
-        search, size = _search(problem, table, means, n_starts), problem.group_size
-        path = search.exact(search.free() if size is None else search.at(size))
-        means.tell(f"group of {path.best.size}: disparity {number(path.best.value, digits=6)}")
-        return replace(_result(path, problem.n_rows), offset=search.offset(path, last_pass))
-
-
-def _search(
-    problem: Problem, table: AllRows | None, means: SolverContext, n_starts: int | None
-) -> _StreamingSearch:
     rows = InMemory(problem.X) if table is None else table
-    search = _StreamingSearch(Samples(problem, rows, means.rng), means, _CLIMBS)
-    if n_starts is None:
-        return search
-    return replace(search, climbs=max(1, n_starts // (_LINES * search.effort)))
-
-
-def _result(path: AscentPath, n_rows: int) -> SearchResult:
-    labels: Labels = np.zeros(n_rows, dtype=np.int8)
-    labels[path.best.places] = 1
-    return SearchResult(
-        labels=labels,
-        own=path.best.own,
-        history=as_history(*zip(*path.trail, strict=True)),
-        stopped=path.stopped,
-        sides=path.best.sides,
-    )
+    climbs = _CLIMBS if n_starts is None else max(1, n_starts // (_LINES * _effort(rows)))
+    with one_thread():
+        samples = Samples(problem, rows, means.rng)
+        search = _StreamingSearch(samples, problem.group_size or problem.min_size, means, climbs)
+        path = search.run()
+        best = path.best
+        if best.near:  # now to all digits
+            best = best._replace(own=own_components(problem.loss, best.sides, problem.d))
+        means.tell(f"group of {best.size}: disparity {number(best.value, digits=6)}")
+        labels: Labels = np.zeros(problem.n_rows, dtype=np.int8)
+        labels[best.places] = 1
+        return SearchResult(
+            labels=labels,
+            own=best.own,
+            history=as_history(*zip(*path.trail, strict=True)),
+            stopped=path.stopped,
+            sides=best.sides,
+            offset=search.offset(path._replace(best=best), last_pass),
+        )
