@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from leftout import InputError, KnownGroups, MaxDisparityPartition, group_losses, known_groups
 from leftout.checks import generator
-from leftout.data.columns import Column, column_of
+from leftout.data.columns import column_of
 from leftout.data.stratify import strata
 from leftout.groups import permutation
 
@@ -293,7 +293,6 @@ def test_columns_come_in_any_kind_of_table():
         (["f", "m"], {}, "'group' has 2 rows, but X has 240"),
         ({"a": ["f", "m"] * 120, "b": ["f"]}, {}, "'b' has 1 row, but X has 240"),
         ({}, {}, "No known column was passed"),
-        ([Column("a", np.arange(240.0))] * 2, {}, "Several known columns are named 'a'"),
         (["f", "m"] * 120, {"depth": 4}, "give 1, 2 or 3"),
         (["f", "m"] * 120, {"permutations": -1}, "give an int from 0"),
         (["f", "m"] * 120, {"bands": 1}, "bands=1 is too few"),

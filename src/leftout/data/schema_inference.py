@@ -25,7 +25,7 @@ from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import as_read
 from leftout.data.profiling.codes import FEW
-from leftout.data.profiling.column_types import ColumnFacts, type_on_all_rows
+from leftout.data.profiling.column_types import ColumnFacts, row_counter
 from leftout.data.profiling.duplicate_columns import copies
 from leftout.data.profiling.relations import Relation, leaks, proxies
 from leftout.data.profiling.sentinels import Suspect, suspects
@@ -104,7 +104,7 @@ def infer_schema(
         made = summarize(SummaryPass(every, target, *target_scale(inside, positive)))
         summaries = dict(zip(called, made, strict=True))
         kinds |= {
-            column.name: type_on_all_rows(kinds[column.name], column, summary)
+            column.name: _on_all_rows(kinds[column.name], column, summary)
             for column, summary in zip(columns, made, strict=True)
         }
     positive = _counts(outcome, positive, kinds)
@@ -222,6 +222,22 @@ def column_report(
             )
         )  # fmt: skip
     return lines
+
+
+def _on_all_rows(kind: ColumnFacts, column: Column, summary: ColumnSummary) -> ColumnFacts:
+    """The type of a column of a sample, as what all rows sum up to has it.
+
+    A range may say that it counts the rows, and what is constant in a sample may vary elsewhere.
+    """
+    if kind.kind == "constant":
+        same, gaps = ("the same", 0) if column.n_values else ("empty", summary.n_rows)
+        others = bool(summary.counts[-1:].any())
+        if summary.low < summary.high or others or summary.n_missing != gaps:
+            return replace(kind, why=f"{same} in every row that was sampled")
+    if kind.kind != "number" or kind.why.startswith("declared") or column.categories is not None:
+        return kind
+    counter = row_counter(column, summary.low, summary.high, summary.n_rows)
+    return kind if counter is None else replace(counter, name=kind.name, note=kind.note)
 
 
 def _without_texts(column: Column, kind: ColumnFacts) -> Column:

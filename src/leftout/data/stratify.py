@@ -105,13 +105,6 @@ def _label(parts: BinnedColumn, code: int) -> str:
 def known_columns(columns: Any, n_rows: int) -> list[Column]:
     """Known columns from whatever holds them, a value for each row, as they were meant."""
     found = _columns(columns)
-    names = [column.name for column in found]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(
-            f"Several known columns are named {shortened(twice)!r}; names must be unique. Rename "
-            "or drop all but one."
-        )
     for column in found:
         if len(column) != n_rows:
             raise InputError(

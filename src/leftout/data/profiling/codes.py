@@ -70,7 +70,6 @@ _STEMS = (
     "etni", "qualif", "indust", "relig", "staatsang", "postal", "county", "typ",
 )  # fmt: skip
 _ENDS = ("code", "fips", "type", "typ", "zip")
-_GLUED = re.compile(r"(.{3,}?)(id|ids|code|cd|nr|no|num|cat|stat)")
 _IDS = frozenset(
     """id ids pid uid key nr no seq seqn seqno serial record case rowid rownames rowname
     patient subject respondent""".split()
@@ -98,7 +97,6 @@ _QUANTITIES = frozenset(
     annee nombre montant revenu salaire prix cout taux heure jour mois poids taille duree niveau
     nivel rang""".split()
 )
-_QUANTITY_STARTS = ("num", "tot", "avg", "pct", "perc", "yrs", "hrs", "log", "pop", "anzahl")
 _QUANTITY_ENDS = (
     "inc", "rate", "rte", "price", "prc", "wage", "hrs", "years", "yrs", "amt", "size", "cost",
     "score", "pop", "sq", "pct", "perc", "hours", "days", "months", "exp", "educ",
@@ -274,10 +272,7 @@ def words_of(name: str) -> list[str]:
 
 
 def _is_code(word: str) -> bool:
-    if word in _CODES or word.startswith(_STEMS) or (len(word) > 3 and word.endswith(_ENDS)):
-        return True
-    glued = _GLUED.fullmatch(word)
-    return glued is not None and (glued[1] in _CODES or glued[1] in _MAYBE)
+    return word in _CODES or word.startswith(_STEMS) or (len(word) > 3 and word.endswith(_ENDS))
 
 
 def _may_be_code(word: str) -> bool:
@@ -298,6 +293,5 @@ def _is_quantity(word: str) -> bool:
     return (
         word in _QUANTITIES
         or word.removesuffix("s") in _QUANTITIES
-        or word.startswith(_QUANTITY_STARTS)
         or word.endswith(_QUANTITY_ENDS)
     )

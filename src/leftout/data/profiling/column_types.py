@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.checks import check_choice
-from leftout.data.column_reader import ColumnSummary
-from leftout.data.columns import LARGEST_EXACT, Column, find
+from leftout.data.columns import LARGEST_EXACT, Column
 from leftout.data.profiling.codes import StandardScores, code_evidence, is_id, words_of
 from leftout.errors import parameter_label
 from leftout.files import Serializable
@@ -107,8 +105,8 @@ def infer_column_types(
     columns : sequence of Column
         Cleaned, of one table: whether whole numbers are codes shows in the others.
     declared : mapping, optional
-        Kinds that people have given, by column; they hold whatever the column looks like, unless
-        it says nothing at all.
+        Kinds that people have given, by the columns' names; they hold whatever the column looks
+        like, unless it says nothing at all.
 
     Returns
     -------
@@ -125,12 +123,7 @@ def infer_column_types(
     >>> [(found.kind, found.why) for found in types]  # doctest: +ELLIPSIS
     [('identifier', 'a different whole number in every row; a name ...'), ('yes/no', '1 and 2'), ...
     """
-    said = {}
-    names = [column.name for column in columns]
-    for name, kind in (declared or {}).items():
-        check_choice(f"The kind of {name!r}", kind, COLUMN_KINDS)
-        said[find(names, name, "declared")] = kind
-    scores = StandardScores.of(columns)
+    scores, said = StandardScores.of(columns), declared or {}
     return [_column_type(column, scores, said.get(column.name)) for column in columns]
 
 
@@ -203,17 +196,17 @@ def _of_numbers(column: Column, scores: StandardScores) -> ColumnFacts:
         low, high = (column.describe(float(end), spread) for end in distinct[[0, -1]])
         why = f"{n_values:,} values from {low} to {high}"
         return _kind(column, "number", why, overrule="categorical")
+    counter = row_counter(column, distinct[0], distinct[-1], len(column))
+    if counter is not None:
+        return counter
     n_rows = len(column) - column.n_missing
     different = n_values == len(column)
-    if different and (distinct[-1] - distinct[0] == n_values - 1):
-        if not _CALENDAR.intersection(words_of(column.name)):
-            return _row_counter(column, distinct[[0, -1]])
-    elif n_values * _called_id(column.name, n_values) > n_rows:
+    if n_values * _called_id(column.name, n_values) > n_rows:
         why = f"{n_values:,} whole numbers in {counted(n_rows, 'row')}"
         why = "a different whole number in every row" if different else why
         why += "; a name that identifiers have"
         return _kind(column, "identifier", why, sure=different, overrule="numeric")
-    why = f"{n_values:,} whole numbers, {_range(distinct)}"
+    why = f"{n_values:,} whole numbers, {_range(distinct[0], distinct[-1])}"
     reasons, strong = code_evidence(column, scores)
     if not reasons:
         return _kind(column, "number", why, overrule="categorical")
@@ -223,33 +216,17 @@ def _of_numbers(column: Column, scores: StandardScores) -> ColumnFacts:
     return _kind(column, "code", why, "number", sure=False, overrule="categorical")
 
 
-def type_on_all_rows(kind: ColumnFacts, column: Column, summary: ColumnSummary) -> ColumnFacts:
-    """The type of a column of a sample, as what all rows sum up to has it.
+def row_counter(column: Column, low: float, high: float, n_rows: int) -> ColumnFacts | None:
+    """The identifier that a number is if it counts all rows of a table; None if it does not.
 
-    A range may say that it counts the rows, and what is constant in a sample may vary elsewhere.
+    The column may be a sample of them, ``low`` and ``high`` are of all.
     """
-    if kind.kind == "constant":
-        same, gaps = ("the same", 0) if column.n_values else ("empty", summary.n_rows)
-        others = bool(summary.counts[-1:].any())
-        if summary.low < summary.high or others or summary.n_missing != gaps:
-            return replace(kind, why=f"{same} in every row that was sampled")
-        return kind
-    if (
-        kind.kind != "number"
-        or kind.why.startswith("declared")
-        or column.categories is not None
-        or summary.high - summary.low != summary.n_rows - 1
-        or not _whole(column.present[0])
-        or column.n_values < len(column)
-        or _CALENDAR.intersection(words_of(column.name))
-    ):
-        return kind
-    counter = _row_counter(column, np.array([summary.low, summary.high]))
-    return replace(counter, name=kind.name, note=kind.note)
-
-
-def _row_counter(column: Column, ends: Floats) -> ColumnFacts:
-    return _kind(column, "identifier", f"counts the rows, {_range(ends)}", overrule="numeric")
+    distinct = column.present[0]
+    if high - low != n_rows - 1 or len(distinct) < len(column) or not _whole(distinct):
+        return None
+    if _CALENDAR.intersection(words_of(column.name)):
+        return None
+    return _kind(column, "identifier", f"counts the rows, {_range(low, high)}", overrule="numeric")
 
 
 def _whole(distinct: Floats) -> bool:
@@ -257,10 +234,9 @@ def _whole(distinct: Floats) -> bool:
     return bool(size < LARGEST_EXACT and (distinct == np.floor(distinct)).all())
 
 
-def _range(distinct: Floats) -> str:
-    low, high = int(distinct[0]), int(distinct[-1])
+def _range(low: float, high: float) -> str:
     grouped = "" if 1000 <= low and high <= 2999 else ","  # years have no commas
-    return f"from {low:{grouped}} to {high:{grouped}}"
+    return f"from {int(low):{grouped}} to {int(high):{grouped}}"
 
 
 def _called_id(name: str, n_values: int) -> float:
