@@ -78,7 +78,7 @@ def test_each_group_is_told_beside_the_rest(found, table):
 def test_fair_pca_is_of_all_sides(found):
     mended = found.mitigation
     assert mended.names() == ["rest", "the left-out group 1", "the left-out group 2"]
-    np.testing.assert_allclose(mended.here.losses_before, found.partition.losses_)
+    np.testing.assert_allclose(mended.losses_before, found.partition.losses_)
     assert mended.gap <= 1e-6 and "the gap to the best possible is" in found.html()
 
 
