@@ -785,7 +785,7 @@ def test_what_is_measured_beyond_the_paper_from_its_definition():
 
 def test_preparation_and_evidence_are_told_as_they_were_found(monkeypatch):
     X = pd.DataFrame(datasets.make_planted(80, 6, 2, 20, random_state=0)[0])
-    known, first = SimpleNamespace(n_components=None), []
+    known, first, asked = SimpleNamespace(n_components=None), [], []
 
     def sample(rows, seed, *, encode_first):
         first.append((encode_first, rows, seed))
@@ -795,17 +795,22 @@ def test_preparation_and_evidence_are_told_as_they_were_found(monkeypatch):
     assert [line["order"] for line in lines] == ["encoded, then drawn", "drawn, then encoded"]
     assert first == [(True, 80, 4), (True, 80, 5), (False, 80, 4), (False, 80, 5)]
     found = SimpleNamespace(
-        group_size=17, disparity=0.5, by_chance=0.2, p_value=0.03, beyond_chance=True,
+        group_size=17, disparity=0.5, chance={"copula": SimpleNamespace(mean=0.2)}, p_value=0.9,
+        beyond_chance=True,
         held_out=SimpleNamespace(gap=Interval(0.4, 0.3, 0.5)),
         partition=SimpleNamespace(labels_="labels"),
     )  # fmt: skip
-    monkeypatch.setattr(lessons, "trust", lambda *_, **__: found)
+    monkeypatch.setattr(lessons, "trust", lambda search, *_, **__: asked.append(search) or found)
+    group = SimpleNamespace(counts=True, size=17, p_value=0.03, n_sizes=15)
+    monkeypatch.setattr(lessons, "how_many", lambda *_, **__: SimpleNamespace(looked=[group]))
+    monkeypatch.setattr(lessons, "replace", lambda one, **new: SimpleNamespace(**vars(one) | new))
     monkeypatch.setattr(lessons, "who", lambda known, sample, labels, d, formula: labels)
     told = lessons.believed(known, SimpleNamespace(X=X, d=2, seed=0, sample=None), 39, 1, None)
     assert told == {
         "rows": 17, "disparity": 0.5, "by_chance": 0.2, "p_value": 0.03, "beyond_chance": True,
         "chance_tables": 39, "held_out": 0.4, "who": "labels",
     }  # fmt: skip
+    assert [search.group_size for search in asked] == [17]
 
 
 def test_the_papers_groups_and_what_fair_pca_does_about_them():
