@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout import Trust, group_losses, how_many, trust
-from leftout.data.columns import columns_of
+from leftout.data.columns import column_of, columns_of
+from leftout.data.roles import levels_of
 from leftout.explain import describe, feature_losses
 from leftout.explain.alignment import align
-from leftout.groups.outcome import compare_outcome
+from leftout.groups.outcome import outcomes
 from leftout.linalg.significance import describe_p
 from leftout.running import collected_warnings
 from leftout.text import counted
@@ -160,9 +161,8 @@ def who(known: Known, sample: Sample, labels: NDArray[Any], d: int, formula: For
     total = losses.sum(axis=1)
     parts = losses[total.argmax()] - losses[total.argmin()]
     order = np.argsort(-parts, kind="stable")[:_LINES]
-    (outcome,) = compare_outcome(
-        raw[known.target], labels, positive=known.positive, name=known.target
-    )
+    target = column_of(raw[known.target], known.target)
+    (outcome,) = outcomes(target, labels == 1, levels_of(target, known.positive))
     return {
         "rows": int(labels.sum()),
         "sentence": str(sentence),

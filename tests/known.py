@@ -17,12 +17,14 @@ from leftout.auditing.findings import with_findings
 from leftout.auditing.group_result import GroupResult
 from leftout.auditing.readings import AS_CATEGORIES, OneReading, Readings
 from leftout.auditing.result import Audit
+from leftout.data.columns import column_of
 from leftout.data.conditions import Condition
 from leftout.data.encoding import MissingIndicator
 from leftout.data.preparation import PreparedTable
 from leftout.data.profiling.column_types import ColumnFacts
 from leftout.data.profiling.relations import Relation
 from leftout.data.profiling.sentinels import Suspect
+from leftout.data.roles import levels_of
 from leftout.data.sources import File
 from leftout.downstream.metrics import Difference
 from leftout.downstream.outcomes import FAIR_PCA, MINIMAX_PCA, VARIANTS
@@ -44,7 +46,7 @@ from leftout.fair.assessment import Afterwards, ProjectionLosses
 from leftout.fair.mitigation import Dimension, Mitigation
 from leftout.groups.known import KnownGroup, KnownGroups
 from leftout.groups.left_out import LossDecomposition
-from leftout.groups.outcome import Outcome
+from leftout.groups.outcome import Outcome, outcomes
 from leftout.groups.subgroups import NamedGroup, NamedGroups
 from leftout.linalg.distinct import Distinct
 from leftout.linalg.significance import Interval
@@ -832,3 +834,9 @@ def bare():
         repeats=repeats(False),
         notes=[],
     )  # fmt: skip
+
+
+def compare_outcome(target, labels, positive=None, name="target"):
+    """A target of any kind in the left-out group, labelled 1, and in the rest."""
+    column = column_of(target, name)
+    return outcomes(column, np.asarray(labels) == 1, levels_of(column, positive))

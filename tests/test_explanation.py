@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from known import compare_outcome
 from leftout import MaxDisparityPartition, datasets, explain, trust
 from leftout.explain.alignment import align
 from leftout.explain.rules import find_rules
-from leftout.groups.outcome import compare_outcome
 
 HOSTILE = [
     'say "hi", <b>bold</b>',

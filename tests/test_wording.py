@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import cells
 import leftout
+from known import compare_outcome
 from leftout.explain import describe
 from leftout.explain.alignment import align, typical_values
-from leftout.groups.outcome import compare_outcome
 from leftout.text import as_name, date, lapse, number, points, shortest
 
 EXPONENT = re.compile(r"\d[eE][+-]?\d")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import stats
 
-from leftout.checks import check_left_out
-from leftout.data.columns import Column, column_of
+from leftout.data.columns import Column
 from leftout.data.conditions import Mask
-from leftout.data.roles import levels_of, value_of
+from leftout.data.roles import value_of
 from leftout.files import Serializable
 from leftout.linalg.significance import (
     CONFIDENCE,
@@ -127,43 +126,20 @@ class Outcome(Serializable):
         return f"{self.text}: {sides}: {self.shown['gap']}"
 
 
-def compare_outcome(
-    target: ArrayLike, labels: ArrayLike, *, positive: Any = None, name: str = "target"
-) -> list[Outcome]:
-    """Compare a target between the left-out group and the rest.
+def outcomes(target: Column, group: Mask, levels: Sequence[Any] | None) -> list[Outcome]:
+    """The target in a group and in the rest, by the rates of some of its values; None: its mean.
 
-    Parameters
-    ----------
-    target : array of shape (m,)
-        Numbers of more than two values are compared by their means, anything else by its rates.
-    labels : array of shape (m,)
-        1 or True where a row is left out, else 0.
-    positive : value or None
-        The value whose rate to compare. None: the larger of two numbers, or every category in turn
-        (of two, the second).
-    name : str
-        What the target is called.
-
-    Returns
-    -------
-    list of Outcome
-        Rates have Wilson's intervals and Newcombe's for their difference; means have Student's and
-        Welch's.
+    Rates have Wilson's intervals and Newcombe's for their difference; means have Student's and
+    Welch's.
 
     Examples
     --------
-    >>> approved = [1, 1, 1, 1, 0, 1, 0, 0]
-    >>> found, = compare_outcome(approved, [0, 0, 0, 0, 1, 1, 1, 1], name="y")
+    >>> from leftout.data.columns import column_of
+    >>> approved = column_of([1, 1, 1, 1, 0, 1, 0, 0], "y")
+    >>> found, = outcomes(approved, np.arange(8) >= 4, [1])
     >>> print(found)
     y = 1: 25.0% of the group, 100.0% of the rest: -75.0 points (95% interval -95.4 to -8.5)
     """
-    column = column_of(target, name)
-    group = check_left_out(labels, len(column))
-    return outcomes(column, group, levels_of(column, positive))
-
-
-def outcomes(target: Column, group: Mask, levels: Sequence[Any] | None) -> list[Outcome]:
-    """The target in a group and in the rest, by the rates of some of its values; None: its mean."""
     if levels is None:
         return [_means(target, group)]
     return [_rates(target, level, group) for level in levels]
@@ -216,56 +192,38 @@ def _share(hits: int, n: int) -> Interval:
     return Interval(hits / n, float(around.low), float(around.high))
 
 
-class Spread(NamedTuple):
-    """Numbers, as far as their mean and its interval need: count, mean, sum of squares about it."""
-
-    n: int
-    mean: float
-    squares: float
-
-    @classmethod
-    def of(cls, values: NDArray[np.float64]) -> Spread:
-        if not len(values):
-            return cls(0, 0.0, 0.0)
-        mean = float(values.mean())
-        return cls(len(values), mean, float(np.square(values - mean).sum()))
-
-    @property
-    def error(self) -> float:
-        """The squared standard error of the mean."""
-        return self.squares / (self.n - 1) / self.n
-
-    @property
-    def interval(self) -> Interval:
-        """The mean, with Student's interval."""
-        if self.n < 2:
-            return Interval(self.mean if self.n else np.nan, np.nan, np.nan)
-        return _around(self.mean, self.n - 1, self.error)
-
-
 def _around(value: float, degrees: float, squared_error: float) -> Interval:
     half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, degrees) * np.sqrt(squared_error))
     return Interval(value, value - half, value + half)
 
 
+def _mean(values: NDArray[np.float64]) -> tuple[Interval, float]:
+    """The mean of numbers with Student's interval, and its squared standard error."""
+    n = len(values)
+    if n < 2:
+        return Interval(float(values[0]) if n else np.nan, np.nan, np.nan), np.nan
+    error = float(values.var(ddof=1)) / n
+    return _around(float(values.mean()), n - 1, error), error
+
+
 def _means(target: Column, group: Mask) -> Outcome:
     known = _known(target, True)
-    a, b = (Spread.of(target.values[known & side]) for side in (group, ~group))
-    value = a.interval.value - b.interval.value
+    a, b = (target.values[known & side] for side in (group, ~group))
+    (inside, error), (outside, other) = _mean(a), _mean(b)
+    value = inside.value - outside.value
     gap = Interval(value, np.nan, np.nan)
-    if min(a.n, b.n) > 1:
+    if min(len(a), len(b)) > 1:
         # Welch: the variances may differ (SciPy's test warns where a side does not vary)
-        parts, freedom = np.array([a.error, b.error]), np.array([a.n, b.n]) - 1.0
+        parts, freedom = np.array([error, other]), np.array([len(a), len(b)]) - 1.0
         degrees = parts.sum() ** 2 / (parts**2 / freedom).sum() if parts.any() else 1.0
         gap = _around(value, degrees, parts.sum())
-    spread = [side.squares / side.n if side.n else 0.0 for side in (a, b)]
     return Outcome(
         target=target.name,
         kind="mean",
         positive=None,
-        left_out=a.interval,
-        rest=b.interval,
+        left_out=inside,
+        rest=outside,
         gap=gap,
-        difference=over_spread(value, *spread) if a.n and b.n else None,
+        difference=over_spread(value, a.var(), b.var()) if len(a) and len(b) else None,
         missing=int((~known).sum()),
     )
