@@ -86,6 +86,11 @@ def feather(table):
     return kept.getvalue()
 
 
+def long_text(kind):
+    """A megabyte of text, in each of 300 rows."""
+    return pa.table({"a": pa.array(["x" * 10**6] * 300, kind()), "b": pa.array(range(300))})
+
+
 MORE = "which is more than the 100,000 cells"
 UNPACKED = "holds more than 100 MB when it is unpacked"
 DAMAGED = "is not an Excel workbook (.xlsx), or a damaged"
@@ -109,6 +114,7 @@ ATTACKS = {
         ".xlsx", lambda: workbook(sheet(HEADER), more="0" * 10**8), UNPACKED),
     "a batch of zeros": (
         ".feather", lambda: feather(pa.table({"a": np.zeros(2_000_000)})), MORE),
+    "packed texts in Feather": (".feather", lambda: feather(long_text(pa.string)), UNPACKED),
     "gzipped nothing": (".csv.gz", lambda: gzip.compress(b"a,b\n" + b"1" * 10**8), UNPACKED),
 }  # fmt: skip
 

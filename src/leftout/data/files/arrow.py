@@ -26,12 +26,18 @@ def read_parquet(data: bytes, called: str, limits: TableLimits) -> pd.DataFrame:
 
 
 def read_feather(data: bytes, called: str, limits: TableLimits) -> pd.DataFrame:
-    """The table in a Feather file (Arrow's IPC format)."""
+    """The table in a Feather file (Arrow's IPC format), unpacked a batch at a time."""
     import pyarrow as pa
 
-    table = pa.ipc.open_file(pa.BufferReader(data)).read_all()
-    limits.check_shape(table.num_rows, table.num_columns, called)
-    return to_frame(table, called)
+    file = pa.ipc.open_file(pa.BufferReader(data))
+    batches, rows, size = [], 0, 0
+    for place in range(file.num_record_batches):
+        batches.append(file.get_batch(place))
+        rows += batches[-1].num_rows
+        size += batches[-1].nbytes
+        limits.check_shape(rows, len(file.schema), called)
+        limits.check_bytes(size, called)
+    return to_frame(pa.Table.from_batches(batches, file.schema), called)
 
 
 def to_frame(table: pa.Table, called: str) -> pd.DataFrame:

@@ -42,9 +42,7 @@ _EXACT = 0.9995
 class _Thresholds(NamedTuple):
     """From where on a column counts as telling another."""
 
-    area: float  # under the curve of a value against all others; the mean of all values
-    alone: float  # the same of one of several values
-    part: float  # of all rows that such a value must have
+    area: float  # under the curve of a value against all others, or the mean of all values
     explained: float  # share of the variance of a number's ranks
     rows: int  # that have a value, and that do not
     settled: float  # share of rows in cells that nearly all have one value
@@ -54,16 +52,15 @@ class _Thresholds(NamedTuple):
         overall = float(areas @ (shares / shares.sum()))
         if overall >= self.area:
             return overall, -1
-        alone = np.where((shares >= self.part) & (areas >= self.alone), areas, 0.0)
+        alone = np.where(areas >= self.area, areas, 0.0)
         return float(alone.max()), int(alone.argmax())
 
 
-# A target with 2% of its cells flipped has an area of 0.98 on average, and must not be missed. One
-# of several classes may be told alone, if fully: what separates it well is a good feature.
-_LEAK = _Thresholds(area=0.97, alone=0.995, part=0.1, explained=0.98, rows=10, settled=np.inf)
+# A target with 2% of its cells flipped has an area of 0.98 on average, and must not be missed.
+_LEAK = _Thresholds(area=0.97, explained=0.98, rows=10, settled=np.inf)
 # Of a sensitive column, any value that enough rows have counts; so does what settles it for many:
 # who is a husband is a man.
-_PROXY = _Thresholds(area=0.9, alone=0.9, part=0.0, explained=0.81, rows=20, settled=0.25)
+_PROXY = _Thresholds(area=0.9, explained=0.81, rows=20, settled=0.25)
 
 
 @dataclass(frozen=True)

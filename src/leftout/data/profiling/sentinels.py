@@ -6,6 +6,7 @@ Nobody can see that from one value. What gives it away is a pile of rows at a nu
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,8 @@ Counts = NDArray[np.int64]
 _NINES = np.array([float("9" * digits) for digits in range(1, 9)])
 _DATES = np.array(["1900-01-01", "1970-01-01", "9999-12-31"], "datetime64[us]").astype(np.float64)
 _YEAR = 366 * 86_400e6
+# Words that numbers may stand beside, and what a number is.
+_WORDS, _NUMBER = 2, re.compile(r"[+-]?\d+([.,]\d+)?")
 # Rows at the value; of all rows for -1, beside so many other values.
 _PILE, _SHARE, _VALUES = 3, 0.01, 10
 # The digit 9 is a value like others, unless it follows on so few of them after such a gap.
@@ -61,7 +64,7 @@ class Suspect(Serializable):
 
 
 def suspects(column: Column) -> list[Suspect]:
-    """Values of numbers or dates that may mean something else.
+    """Values of numbers or dates, or words among numbers, that may mean something else.
 
     Examples
     --------
@@ -73,10 +76,25 @@ def suspects(column: Column) -> list[Suspect]:
     reviews is 999 in 3 rows, far above all other values (at most 3); if that means that it is not \
 known, say so: missing='reviews=999'.
     """
+    if column.categories is not None:
+        return _words_among_numbers(column)
     return [
         Suspect(column.name, column.show(column.present[0][place]), rows, why)
         for place, rows, why in _found(column)
     ]
+
+
+def _words_among_numbers(column: Column) -> list[Suspect]:
+    """One or two texts in a column whose many other values are numbers: 12, 15, none, 7."""
+    texts = column.categories or ()
+    if column.levels is not None or column.declared or len(texts) < _VALUES:
+        return []
+    words = [code for code, text in enumerate(texts) if not _NUMBER.fullmatch(text)]
+    if not 0 < len(words) <= _WORDS:
+        return []
+    rows = column.category_counts
+    why = "where all other values are numbers"
+    return [Suspect(column.name, texts[code], int(rows[code]), why) for code in words]
 
 
 def ordinary(column: Column) -> NDArray[np.bool_]:
