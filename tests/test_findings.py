@@ -169,8 +169,8 @@ def names(whys=True, **changed):
 
 def name(p=0.017, tables=39):
     """One name, that so many comparison tables were drawn for."""
-    group = known.named_group(known.TOWN, why=known.why(p_gaussian=p, tables=tables))
-    return names(groups=[group])
+    group = known.named_group(known.TOWN, why=known.why(p_gaussian=p))
+    return names(groups=[group], tables=tables)
 
 
 def paid(extra=None, back=None, rest_back=None, **changed):

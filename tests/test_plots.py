@@ -12,7 +12,7 @@ from matplotlib.figure import Figure  # noqa: E402
 
 import known  # noqa: E402
 from leftout import MaxDisparityPartition, datasets, explain, plots  # noqa: E402
-from leftout.evidence.decomposition import LossParts  # noqa: E402
+from leftout.groups.decomposition import LossParts  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leftout.downstream.outcomes import ALL, SHARED
-from leftout.evidence.decomposition import PART_NAMES as PARTS
-from leftout.evidence.decomposition import LossParts
+from leftout.groups.decomposition import PART_NAMES as PARTS
+from leftout.groups.decomposition import LossParts
 from leftout.plots.axes import GREY, LEFT_OUT, REST, axis, drawable, finish
 from leftout.text import number
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from leftout.evidence.decomposition import PART_NAMES
+from leftout.groups.decomposition import PART_NAMES
 from leftout.text import as_name, counted
 
 Data = Mapping[str, Any]
