@@ -407,9 +407,7 @@ def test_what_halves_and_parts_of_the_rows_say_is_told_as_it_is(data, found):
     close(held["gap"]["value"], np.mean(held["gaps"]))
     assert held["gap"]["low"] < held["gap"]["value"] < held["gap"]["high"]
     close(held["overlap"], np.mean(held["overlaps"], axis=0).max())
-    assert data["groups"][0]["trust"]["cross_fitted"] == held["gap"] and held["splits"] == len(
-        held["gaps"]
-    )
+    assert held["splits"] == len(held["gaps"])
     rows = found.groups
     group = rows["group"] == "left out"
     sure = group & (rows["membership"] >= 0.8)
