@@ -31,7 +31,6 @@ from leftout.downstream.outcomes import FAIR_PCA, MINIMAX_PCA, VARIANTS
 from leftout.downstream.prediction import ComparedPrediction as Predicted
 from leftout.downstream.result import Cost, Figure, Harm
 from leftout.evidence.cross_fit import HeldOut
-from leftout.evidence.decomposition import LossParts
 from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.null_test import NullDistribution
 from leftout.evidence.stability import Membership, Stability
@@ -44,8 +43,8 @@ from leftout.explain.rules import find_rules
 from leftout.explain.sentence import Sentence
 from leftout.fair.assessment import Afterwards, ProjectionLosses
 from leftout.fair.mitigation import Dimension, Mitigation
+from leftout.groups.decomposition import LossParts
 from leftout.groups.known import KnownGroup, KnownGroups
-from leftout.groups.left_out import LossDecomposition
 from leftout.groups.outcome import Outcome, outcomes
 from leftout.groups.subgroups import NamedGroup, NamedGroups
 from leftout.linalg.distinct import Distinct
@@ -522,11 +521,9 @@ def readings(codes=0.37):
     return Readings(lines=lines, counts=counts, group=group, of_rows=REST + GROUP)
 
 
-def why(covariance=0.217, values=0.137, own=0.3, p_gaussian=0.017, p_values=0.23, tables=39):
-    return LossDecomposition(
-        covariance=covariance, values=values, own=own, p_gaussian=p_gaussian, p_values=p_values,
-        tables=tables,
-    )  # fmt: skip
+def why(covariance=0.217, values=0.137, own=0.3, p_gaussian=0.017, p_values=0.23):
+    disparities = np.cumsum([covariance, values, own])
+    return LossParts.of(disparities, [None] * 3, [], p_gaussian, p_values)
 
 
 TOWN = Condition("town", "=", "town = Beeley", value="Beeley")
@@ -582,7 +579,7 @@ def named(whys=True, **changed):
     settled = {
         "groups": lines if whys else [replace(line, why=None) for line in lines],
         "smallest": 51, "depth": 2, "weight": 0.5, "n_components": 3, "names": 4_321,
-        "complete": True, "columns": [],
+        "complete": True, "columns": [], "tables": 39 * whys,
     }  # fmt: skip
     return NamedGroups(**settled | changed)
 

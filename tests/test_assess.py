@@ -48,8 +48,8 @@ def test_a_planted_group_is_a_distinct_group(real, planted):
     assert real.p_value == main.p_value == 0.05 and real.p_gaussian is None
     # where tables with the same values decide, nine others are enough for their part
     assert real.chance["gaussian"].surrogates == 9
-    assert real.held_out.agree and real.cross_fitted == real.held_out.gap
-    assert real.cross_fitted.low > 0 and real.stability.jaccard_mean > 0.9
+    assert real.held_out.agree
+    assert real.held_out.gap.low > 0 and real.stability.jaccard_mean > 0.9
     group = real.partition.labels_ == 1
     assert np.sum(group & (planted[1] == 1)) > 27
     assert np.array_equal(real.membership.group, group) and real.membership.n_members > 20
@@ -146,7 +146,7 @@ def test_as_plain_data(real, tmp_path):
     assert (data["p_value"], data["p_gaussian"], data["verdict"]) == (0.05, None, "A")
     assert data["verdict_says"] == real.verdict_says and data["beyond_chance"] is True
     assert data["parts"]["own"]["loss"] == real.parts.own.loss
-    assert data["cross_fitted"] == real.cross_fitted._asdict()
+    assert data["held_out"]["gap"] == real.held_out.gap._asdict()
     assert data["membership"]["n_members"] == real.membership.n_members
     assert "shares" not in data["membership"]
     assert data["chance"]["copula"]["mean"] == real.chance["copula"].mean
@@ -160,7 +160,7 @@ def test_what_is_left_out_is_said(planted):
     found = trust(search(), planted[0], n_surrogates=0, **ALONE)
     assert found.p_value is found.p_gaussian is found.beyond_chance is found.verdict is None
     assert found.held_out is found.membership is found.stability is found.parts is None
-    assert found.cross_fitted is found.verdict_name is None and found.chance == {}
+    assert found.verdict_name is None and found.chance == {}
     _, verdict, tables = found.summary().splitlines()
     assert verdict == (
         "Verdict: Not tested. What explains the loss was not tested: that takes 19 "

@@ -70,7 +70,7 @@ def test_each_group_is_told_beside_the_rest(found, table):
         np.testing.assert_allclose(
             sum(line["disparity"] for line in by_feature), left_out["disparity"]
         )
-        assert group["trust"]["cross_fitted"] is not None and group["trust"]["p_value"] is None
+        assert group["trust"]["held_out"] is not None and group["trust"]["p_value"] is None
     first, second = (group["left_out"]["losses"]["group"] for group in data["groups"])
     assert first > second
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tolerances
-from leftout.evidence.decomposition import LossParts
+from leftout.groups.decomposition import LossParts
 
 SPLIT = np.array([0.5, 0.25, 0.125, 0.125])
 
@@ -34,17 +34,8 @@ def losses(found):
 def test_parts_by_hand():
     found = parts()
     assert losses(found) == [0.375, 0.1875, 0.4375] and found.total == 1.0
-    by_column = [{one.column: one.loss for one in part.columns} for part in found.each().values()]
-    assert by_column == [
-        {"a": 0.25, "b": 0.125, "c": 0.0, "d": 0.0},
-        {"a": 0.0, "b": 0.125, "c": 0.0625, "d": 0.0},
-        {"a": 0.25, "b": 0.0, "c": 0.0625, "d": 0.125},
-    ]
     assert (found.covariance.p_value, found.values.p_value, found.own.p_value) == (0.02, 0.3, 0.3)
     assert (found.covariance.share, found.values.share, found.own.share) == (0.375, 0.1875, 0.4375)
-    assert [(each.column, each.loss) for each in found.own.columns] == [
-        *(("a", 0.25), ("d", 0.125), ("c", 0.0625), ("b", 0.0)),
-    ]
     assert found.values.carriers == ["b", "c"] and found.own.carriers == ["a", "d"]
     assert found.told == (
         "Of the loss, 44% is structure of its own; covariance alone explains 38%; rare or skewed "
@@ -52,17 +43,12 @@ def test_parts_by_hand():
     )
     data = json.loads(json.dumps(found.to_dict()))
     assert data["total"] == 1.0 and data["values"]["loss"] == 0.1875
-    assert data["values"]["columns"][0] == {"column": "b", "loss": 0.125}
+    assert data["values"]["carriers"] == ["b", "c"]
 
 
 def test_features_of_one_column_are_added():
     found = parts(["age", "town", "town", "age"])
-    assert [(each.column, each.loss) for each in found.values.columns] == [
-        *(("town", 0.1875), ("age", 0.0)),
-    ]
-    assert [(each.column, each.loss) for each in found.own.columns] == [
-        *(("age", 0.375), ("town", 0.0625)),
-    ]
+    assert found.values.carriers == ["town"] and found.own.carriers == ["age", "town"]
     assert losses(found) == losses(parts())
     assert "rare or skewed values of town" in found.told
 
@@ -73,7 +59,6 @@ def test_a_part_may_be_below_zero():
     )
     assert found.own.loss == -0.0625 and found.own.share == -0.125 and found.total == 0.5
     # rare values are those of these rows
-    assert [each.column for each in found.values.columns[:2]] == ["b", "c"]
     assert found.values.carriers == ["c", "d"]
 
 
@@ -101,7 +86,7 @@ def test_the_sentence_follows_the_shares(losses, says):
 
 def test_parts_without_columns():
     found = LossParts.of((0.375, 0.5625, 1.0), (GAUSSIAN, COPULA, None), ["a"], None, 0.05)
-    assert found.own.columns == found.own.carriers == found.covariance.columns == []
+    assert found.covariance.carriers == found.values.carriers == found.own.carriers == []
     assert losses(found) == [0.375, 0.1875, 0.4375]
     assert found.told.endswith("rare or skewed values add 19%.")
 
@@ -115,12 +100,8 @@ def test_parts_sum_to_the_disparity(seed, n):
     found = LossParts.of([each.sum() for each in splits], splits, names, 0.5, 0.5)
     size = 8 * n * tolerances.EPS * np.abs([split, gaussian, copula]).sum()
     assert found.total == pytest.approx(split.sum(), rel=0, abs=size)
-    for name in set(names):
-        of_column = [
-            one.loss for part in found.each().values() for one in part.columns if one.column == name
-        ]
-        want = split[np.array(names) == name].sum()
-        assert sum(of_column) == pytest.approx(want, rel=0, abs=size)
-    for part in found.each().values():
-        assert sum(each.loss for each in part.columns) == pytest.approx(part.loss, rel=0, abs=size)
-        assert part.columns == sorted(part.columns, key=lambda each: -each.loss)
+    assert sum(losses(found)) == pytest.approx(found.total, rel=0, abs=size)
+    own = {name: (split - copula)[np.array(names) == name].sum() for name in set(names)}
+    gained = sum(max(part, 0.0) for part in own.values())
+    leading = sorted(own, key=lambda name: -own[name])[:2]
+    assert found.own.carriers == [name for name in leading if own[name] > 0.1 * gained]

@@ -136,7 +136,7 @@ def test_the_whole_answer_has_one_group_for_every_seed(table, size):
     for other in found[1:]:
         np.testing.assert_array_equal(other.partition.labels_, found[0].partition.labels_)
         assert other.answer.fact == found[0].answer.fact
-    gaps = [each.trust.cross_fitted.value for each in found]
+    gaps = [each.trust.held_out.gap.value for each in found]
     assert len(set(gaps)) == 3  # halves are drawn anew
 
 

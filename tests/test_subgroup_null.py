@@ -92,20 +92,20 @@ def test_parts_are_what_surrogate_tables_lose(found):
             rows = np.logical_and.reduce([columns[c].mask(place) for c, place in group.key])
             gaps.append(naive.signed_disparity(Y, rows.astype(int), 3))
         means[kind] = np.mean(gaps)
-    assert group.why.covariance == pytest.approx(means["gaussian"], rel=1e-8)
-    assert group.why.covariance + group.why.values == pytest.approx(means["copula"], rel=1e-8)
-
-
-def total(why):
-    return why.covariance + why.values + why.own
+    why = group.why
+    assert why.covariance.loss == pytest.approx(means["gaussian"], rel=1e-8)
+    assert why.covariance.loss + why.values.loss == pytest.approx(means["copula"], rel=1e-8)
 
 
 def test_parts_add_up_to_the_difference(found):
     *_, named = found
-    assert named.groups and all(group.why.tables == 5 for group in named)
+    assert named.groups and named.tables == 5
     for group in named:
-        assert total(group.why) == pytest.approx(group.loss - group.rest_loss, rel=1e-9)
-        assert 1 / 6 <= group.why.p_gaussian <= 1.0 and 1 / 6 <= group.why.p_values <= 1.0
+        parts = group.why.each().values()
+        difference = group.loss - group.rest_loss
+        assert group.why.total == pytest.approx(difference, rel=1e-9)
+        assert sum(part.loss for part in parts) == pytest.approx(difference, rel=1e-9)
+        assert all(1 / 6 <= part.p_value <= 1.0 for part in parts)
 
 
 def test_threads_change_nothing(found):
@@ -121,15 +121,15 @@ def test_a_name_with_directions_of_its_own_goes_beyond_both():
     named = subgroup_null_test(X, named_groups(X, table, top=3), n_jobs=2)
     why = named[0].why
     assert named[0].condition == "kind = rare and town = small"
-    assert (why.p_gaussian, why.p_values) == (0.05, 0.05) and why.own > 0.5 * total(why)
-    assert why.beyond_covariance and why.beyond_values
+    assert (why.covariance.p_value, why.own.p_value) == (0.05, 0.05) and why.own.share > 0.5
+    assert why.covariance.beyond and why.own.beyond
 
 
 def test_some_rows_stand_for_all(found):
     _, X, named = found
     part = subgroup_null_test(X, named, rows=np.arange(0, 300, 2), tables=2)
     assert [g.size for g in part] == [g.size for g in named]  # of all rows
-    assert total(part[0].why) == pytest.approx(named[0].loss - named[0].rest_loss)
+    assert part[0].why.total == pytest.approx(named[0].loss - named[0].rest_loss)
 
 
 def test_without_tables_nothing_is_said(found):

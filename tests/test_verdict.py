@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from leftout.evidence.cross_fit import HeldOut
-from leftout.evidence.decomposition import LossParts
 from leftout.evidence.null_test import NullDistribution
 from leftout.evidence.stability import Membership
 from leftout.evidence.verdict import VERDICTS, Trust, doubts, verdict
+from leftout.groups.decomposition import LossParts
 
 
 def chance_of(surrogates, **options):

@@ -215,7 +215,7 @@ def best_seen(
     return clone(found)._fit_result(X, search_problem.resized(smallest, size), result)
 
 
-def best_of_runs(
+def papers(
     search: MaxDisparityPartition, X: pd.DataFrame, n_restarts: int, report: Report
 ) -> tuple[MaxDisparityPartition, Stability | None]:
     """The best of the paper's runs, and how they agree; of fewer than two, nothing."""

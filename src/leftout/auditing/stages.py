@@ -133,9 +133,7 @@ class AuditPipeline:
         asked, report, stability = self.settings, self.stages.begin(FIND), None
         if asked.preset == "paper":
             plan = GroupPlan(None, "free")
-            found, stability = group_selection.best_of_runs(
-                self.search, self.X, asked.n_restarts, report
-            )
+            found, stability = group_selection.papers(self.search, self.X, asked.n_restarts, report)
         else:
             d = self.search_problem.problem.d
             plan = group_selection.plan_groups(

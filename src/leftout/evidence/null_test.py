@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import clone
 
-from leftout.evidence.decomposition import LossParts
 from leftout.evidence.refit import SearchTask, search_groups
 from leftout.evidence.sequential import FIRST_TABLES, draw_until, most_tables, should_stop
 from leftout.evidence.surrogates import Surrogate, correlations
 from leftout.files import Serializable
+from leftout.groups.decomposition import LossParts
 from leftout.groups.problem_setup import SearchProblem
 from leftout.linalg.losses import Array, basis_loss_by_feature, own_components
 from leftout.linalg.significance import LEVEL, p_value

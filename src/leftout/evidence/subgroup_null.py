@@ -34,7 +34,7 @@ from leftout.data.binning import BinnedColumn
 from leftout.data.conditions import Mask
 from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.surrogates import Surrogate, law_of
-from leftout.groups.left_out import LossDecomposition
+from leftout.groups.decomposition import LossParts
 from leftout.groups.problem_setup import Rows, build_problem
 from leftout.groups.sizes import smallest_named
 from leftout.groups.subgroup_search import Key, SubgroupQuery, SubgroupSearch
@@ -299,14 +299,12 @@ def subgroup_null_test(
     )
     groups = []
     for g, group in enumerate(named.groups):
-        covariance, values = float(gaussian.differences[g]), float(copula.differences[g])
-        why = LossDecomposition(
-            covariance=covariance,
-            values=values - covariance,
-            own=float(group.loss - group.rest_loss - values),
-            p_gaussian=float(gaussian.p_values[g]),
-            p_values=float(copula.p_values[g]),
-            tables=tables,
+        why = LossParts.of(
+            (gaussian.differences[g], copula.differences[g], group.loss - group.rest_loss),
+            [None] * 3,
+            [],
+            float(gaussian.p_values[g]),
+            float(copula.p_values[g]),
         )
         groups.append(replace(group, why=why))
-    return replace(named, groups=groups)
+    return replace(named, groups=groups, tables=tables)

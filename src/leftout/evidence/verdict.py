@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from leftout.evidence.cross_fit import HeldOut
-from leftout.evidence.decomposition import LossParts
 from leftout.evidence.null_test import NullDistribution
 from leftout.evidence.refit import SAME_GROUP
 from leftout.evidence.sequential import p_value_interval
 from leftout.evidence.stability import Membership, Stability
 from leftout.files import Serializable
+from leftout.groups.decomposition import LossParts
 from leftout.groups.partition import MaxDisparityPartition
-from leftout.linalg.significance import LEVEL, Interval, can_tell, describe_p
+from leftout.linalg.significance import LEVEL, can_tell, describe_p
 from leftout.text import counted, number, percent
 
 # What surrogates of a kind are called.
@@ -121,9 +121,7 @@ class Trust(Serializable):
         Whether ``p_value``, and where there is one ``p_winsorized``, are at most 0.05. None with
         fewer than 19 tables, which cannot tell.
     held_out : HeldOut or None
-        Halves of the rows, searched apart.
-    cross_fitted : Interval or None
-        The gap on rows that the search has not seen, with its interval.
+        Halves of the rows, searched apart: the gap on rows not seen, and whether they agree.
     membership : Membership or None
         How surely each row belongs to the group.
     stability : Stability or None
@@ -136,9 +134,7 @@ class Trust(Serializable):
         How many sizes ``p_value`` covers; None: it belongs to the group's size alone.
     """
 
-    also = (
-        "verdict", "verdict_name", "verdict_says", "beyond_chance", "cross_fitted", "disparity",
-    )  # fmt: skip
+    also = ("verdict", "verdict_name", "verdict_says", "beyond_chance", "disparity")
     hidden = ("partition",)
 
     partition: MaxDisparityPartition
@@ -156,10 +152,6 @@ class Trust(Serializable):
     notes: list[str]
     of_rows: int | None = None
     over_sizes: int | None = None
-
-    @property
-    def cross_fitted(self) -> Interval | None:
-        return None if self.held_out is None else self.held_out.gap
 
     @property
     def disparity(self) -> float:

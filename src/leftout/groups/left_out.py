@@ -1,7 +1,4 @@
-"""A left-out group beside the rest, as a value.
-
-Why a group loses what it loses: what surrogate tables explain of it, in three parts.
-"""
+"""A left-out group beside the rest, as a value."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ from numpy.typing import NDArray
 
 from leftout.files import Serializable
 from leftout.linalg.losses import Array
-from leftout.linalg.significance import LEVEL
 from leftout.text import number, part_of, percents
 
 Number = TypeVar("Number", int, float)
@@ -105,42 +101,3 @@ class LeftOut(Serializable):
             f"Its loss {gap} {number(abs(self.disparity))}; no group of {self.size:,} rows can "
             f"exceed {number(self.bound)} (certified)."
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class LossDecomposition(Serializable):
-    """The difference of a group's loss to the rest's, in parts that add up to it.
-
-    The same group is looked for in Gaussian surrogates, with the same correlations, and in copula
-    surrogates, which have the same values in every column as well.
-
-    Attributes
-    ----------
-    covariance : float
-        What Gaussian surrogates show.
-    values : float
-        What rare and skewed values of single columns add to it.
-    own : float
-        What is left: structure of their own.
-    p_gaussian, p_values : float
-        How often the same search finds a name that stands out as far in Gaussian surrogates, and in
-        copula surrogates.
-    tables : int
-        Surrogates of each kind, at most: fewer are drawn where it is soon clear that no
-        group goes beyond them.
-    """
-
-    covariance: float
-    values: float
-    own: float
-    p_gaussian: float
-    p_values: float
-    tables: int
-
-    @property
-    def beyond_covariance(self) -> bool:
-        return self.p_gaussian <= LEVEL
-
-    @property
-    def beyond_values(self) -> bool:
-        return self.p_values <= LEVEL

@@ -18,7 +18,7 @@ from leftout.data.roles import assign, level_of, with_values
 from leftout.errors import InputError, parameter_label
 from leftout.files import Serializable
 from leftout.groups.cross_fitting import cross_fitted
-from leftout.groups.left_out import LossDecomposition
+from leftout.groups.decomposition import LossParts
 from leftout.groups.outcome import Outcome, outcomes
 from leftout.groups.problem_setup import Rows, build_problem
 from leftout.groups.sizes import smallest_named
@@ -73,7 +73,7 @@ class NamedGroup(Serializable):
         first name it held the true loss in 90% of 200 simulated tables (75 to 98% by kind).
     outcome : Outcome or None
         How the target differs from the rest's.
-    why : LossDecomposition or None
+    why : LossParts or None
         What surrogate tables explain of its loss; None where there were none.
     """
 
@@ -92,7 +92,7 @@ class NamedGroup(Serializable):
     random: float
     cross_fitted: Interval
     outcome: Outcome | None = None
-    why: LossDecomposition | None = None
+    why: LossParts | None = None
     key: Key  # how the search calls it
 
     @property
@@ -128,6 +128,9 @@ class NamedGroups(Serializable):
     n_components : int
     names : int
         How many names were looked at.
+    tables : int
+        Surrogates of each kind, at most: fewer are drawn where it is soon clear that no group goes
+        beyond them.
     complete : bool
         Whether the list is exact. Otherwise the budget ended the search.
     """
@@ -143,6 +146,7 @@ class NamedGroups(Serializable):
     names: int
     complete: bool
     columns: list[BinnedColumn]
+    tables: int = 0
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -177,17 +181,14 @@ class NamedGroups(Serializable):
     @property
     def beyond(self) -> list[NamedGroup]:
         """The subgroups that stand out further than those of Gaussian surrogates."""
-        return [
-            group for group in self.groups if group.why is not None and group.why.beyond_covariance
-        ]
+        return [group for group in self.groups if group.why and group.why.covariance.beyond]
 
     @property
     def left_out(self) -> bool | None:
         """Whether any subgroup is beyond surrogates; None where too few were drawn to say."""
         if not self.groups:
             return False if self.names else None
-        tables = max((group.why.tables for group in self.groups if group.why), default=0)
-        return bool(self.beyond) if can_tell(tables) else None
+        return bool(self.beyond) if can_tell(self.tables) else None
 
     @property
     def told_covers(self) -> str:
@@ -202,14 +203,14 @@ class NamedGroups(Serializable):
         if self.left_out is None or not self.groups:
             return ""
         whys = [group.why for group in self.groups if group.why]
-        least, beyond = min(why.p_gaussian for why in whys), len(self.beyond)
+        least, beyond = min(why.covariance.p_value or 1.0 for why in whys), len(self.beyond)
         verb = "stand" if beyond > 1 else "stands"
         text = (
             f"Of {counted(len(self.groups), 'subgroup')}, {beyond or 'none'} {verb} out further "
             f"than the same search finds in Gaussian surrogates ({describe_p(least)} at the least)"
         )
         if beyond:
-            further = sum(why.beyond_covariance and why.beyond_values for why in whys)
+            further = sum(why.covariance.beyond and why.own.beyond for why in whys)
             text += f", {further or 'none'} of them also further than in copula surrogates"
         return f"{text}."
 

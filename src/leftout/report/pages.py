@@ -9,9 +9,9 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from leftout.evidence.decomposition import PART_NAMES
 from leftout.evidence.verdict import VERDICTS
 from leftout.fair.mitigation import describe_gap
+from leftout.groups.decomposition import PART_NAMES
 from leftout.linalg.significance import describe_p
 from leftout.report.sections import group_section, ranked, sections
 from leftout.report.templating import environment

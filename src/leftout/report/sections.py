@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from leftout.evidence.decomposition import PART_NAMES
+from leftout.groups.decomposition import PART_NAMES
 from leftout.text import as_name, counted
 
 Data = Mapping[str, Any]
@@ -76,7 +76,7 @@ def carriers(parts: Data | None) -> dict[str, list[str]]:
 # What a section shows where no evidence was gathered.
 _NO_EVIDENCE: dict[str, Any] = {
     "p_value": None, "verdict": None, "verdict_name": None, "parts": None, "held_out": None,
-    "rows": 0, "of_rows": None, "notes": [], "chance": {}, "cross_fitted": None,
+    "rows": 0, "of_rows": None, "notes": [], "chance": {},
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Why the group loses: its loss in three parts, and the columns that carry each.
+"""Why a group loses: its loss in three parts, and the columns that carry each.
 
 With ``D`` the disparity that a search finds at the group's size, ``N_gaussian`` what the same
 search, with the same effort, finds on average in Gaussian surrogates (same mean and covariance) and
@@ -8,7 +8,8 @@ search, with the same effort, finds on average in Gaussian surrogates (same mean
       + (N_copula - N_gaussian)     what rare and skewed values of single columns add
       + (D - N_copula)              what is left: structure of their own.
 
-Each disparity splits exactly over features, so each part does.
+Each disparity splits exactly over features, so each part does. A subgroup, which has a name, is
+looked up in surrogates by it: ``D`` and ``N`` are then the differences of its loss to the rest's.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 
 from leftout.files import Serializable
 from leftout.linalg.losses import Array
+from leftout.linalg.significance import LEVEL
 from leftout.text import as_name, listed
 
 # What people call the parts, in this order.
@@ -33,14 +35,6 @@ _CARRIED_SHARE, _MOST_CARRIERS = 0.1, 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Carrier(Serializable):
-    """What a column adds to a part."""
-
-    column: str
-    loss: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class LossPart(Serializable):
     """One part of a loss.
 
@@ -51,19 +45,21 @@ class LossPart(Serializable):
     p_value : float or None
         How often surrogates reach the whole loss: Gaussian ones for the covariance's part, copula
         ones for the two others. None where that was not needed.
-    columns : list of Carrier
-        The columns that carry it, most first; all of them.
     share : float
         Of the whole loss.
     carriers : list of str
-        The few columns that are named for it, wherever it is told.
+        The few columns that add most to it, where that is known.
     """
 
     loss: float
     p_value: float | None
-    columns: list[Carrier]
     share: float
     carriers: list[str]
+
+    @property
+    def beyond(self) -> bool:
+        """Whether surrogates rarely reach the whole loss."""
+        return self.p_value is not None and self.p_value <= LEVEL
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,27 +100,23 @@ class LossParts(Serializable):
         """
         losses = np.diff(disparities, prepend=0.0)
         total = float(losses.sum())
-        columns: list[list[Carrier]] = [[], [], []]
+        carried: list[Array | None] = [None] * len(losses)
         known = [split for split in splits if split is not None]
         if len(known) == len(losses):
-            by_feature = np.diff(known, axis=0, prepend=0.0)
-            columns = [_ranked(names, each) for each in by_feature]
-        leading = list(columns)
-        if columns[1] and losses[2] <= _CARRIED_SHARE * total:
-            # Other rows of surrogates may lose by other columns: where these rows have hardly
-            # structure of their own, all they lose beyond the covariance is counted.
-            leading[1] = _ranked(names, by_feature[1] + by_feature[2])
-        p_each = (p_gaussian, p_values, p_values)
+            carried = list(np.diff(known, axis=0, prepend=0.0))
+            if losses[2] <= _CARRIED_SHARE * total:
+                # Other rows of surrogates may lose by other columns: where these rows have hardly
+                # structure of their own, all they lose beyond the covariance is counted.
+                carried[1] = known[2] - known[0]
         covariance, values, own = (
             LossPart(
                 loss=loss,
                 p_value=p_value,
-                columns=every,
                 share=loss / total if total else 0.0,
-                carriers=_carriers(first),
+                carriers=[] if by_feature is None else _carriers(names, by_feature),
             )
-            for loss, p_value, every, first in zip(
-                losses.tolist(), p_each, columns, leading, strict=True
+            for loss, p_value, by_feature in zip(
+                losses.tolist(), (p_gaussian, p_values, p_values), carried, strict=True
             )
         )
         return cls(total=total, covariance=covariance, values=values, own=own)
@@ -162,17 +154,11 @@ class LossParts(Serializable):
         return f"{'; '.join(each)}."
 
 
-def _ranked(names: Sequence[str], by_feature: Array) -> list[Carrier]:
-    """Columns by what they add, most first."""
+def _carriers(names: Sequence[str], by_feature: Array) -> list[str]:
+    """The few columns that add most to a part, of those that add enough to be named."""
     sums: dict[str, float] = {}
     for name, part in zip(names, by_feature.tolist(), strict=True):
         sums[name] = sums.get(name, 0.0) + part
-    ranked = sorted(sums.items(), key=lambda one: -one[1])
-    return [Carrier(column=name, loss=part) for name, part in ranked]
-
-
-def _carriers(ranked: list[Carrier]) -> list[str]:
-    """The few columns that are named for a part."""
-    gained = sum(max(each.loss, 0.0) for each in ranked)
-    first = ranked[:_MOST_CARRIERS]
-    return [each.column for each in first if each.loss > _CARRIED_SHARE * gained]
+    least = _CARRIED_SHARE * sum(max(part, 0.0) for part in sums.values())
+    leading = sorted(sums, key=lambda name: -sums[name])[:_MOST_CARRIERS]
+    return [name for name in leading if sums[name] > least]
