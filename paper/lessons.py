@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout import Trust, group_losses, trust
-from leftout.explain import align, compare_outcome, describe, disparity_by_feature
+from leftout.data.columns import column_of
+from leftout.explain import align, describe, disparity_by_feature
+from leftout.groups.outcome import outcomes
 from leftout.linalg.significance import describe_p
 from leftout.running import collected_warnings
 from leftout.text import counted
@@ -154,9 +156,8 @@ def who(known: Known, sample: Sample, labels: NDArray[Any], d: int, formula: For
     sentence = describe(raw, labels, categorical=codes, drop=drop)
     parts = disparity_by_feature(sample.X, labels, d, **formula.options)
     order = np.argsort(-parts, kind="stable")[:_LINES]
-    (outcome,) = compare_outcome(
-        raw[known.target], labels, positive=known.positive, name=known.target
-    )
+    target = column_of(raw[known.target], known.target)
+    (outcome,) = outcomes(target, labels == 1, known.positive)
     return {
         "rows": int(labels.sum()),
         "sentence": str(sentence),

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from leftout import MaxDisparityPartition, datasets, explain, trust
+from test_alignment import compare_outcome
 
 HOSTILE = [
     'say "hi", <b>bold</b>',
@@ -73,7 +74,7 @@ def test_every_part_is_there_and_agrees_with_the_part_alone(told, found, planted
     assert told.sources == told.features  # an array has no names to tell by
     assert told.typical[0].column == told.alignment[0].column
     assert {line.column for line in told.typical} == set(raw.columns) - {"passed"}
-    assert told.outcome == explain.compare_outcome(raw["passed"], labels, name="passed")
+    assert told.outcome == compare_outcome(raw["passed"], labels, name="passed")
     assert told.outcome[0].gap.high < 0
     shown = told.rows["left_out"][0]["values"]
     assert shown["town"] == "north" and not {"passed", "faith"} & set(shown)

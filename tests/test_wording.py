@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import cells
 import leftout
-from leftout.explain import align, compare_outcome, describe, typical_values
+from leftout.explain import align, describe, typical_values
 from leftout.text import as_name, date, lapse, number, points, shortest
+from test_alignment import compare_outcome
 
 EXPONENT = re.compile(r"\d[eE][+-]?\d")
 DAY = 86_400e6

@@ -16,7 +16,7 @@ from leftout.explain.explanation import Explanation, group
 from leftout.explain.rules import Frequency, Rule, Rules, find_rules, rule_frequency
 from leftout.explain.sentence import Sentence
 from leftout.explain.sentence_search import describe
-from leftout.groups.outcome import Outcome, compare_outcome
+from leftout.groups.outcome import Outcome
 from leftout.linalg.significance import Interval
 
 __all__ = [
@@ -32,7 +32,6 @@ __all__ = [
     "Typical",
     "WhatIf",
     "align",
-    "compare_outcome",
     "describe",
     "disparity_by_feature",
     "feature_losses",

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import stats
 
-from leftout.checks import check_left_out
-from leftout.data.columns import Column, column_of
+from leftout.data.columns import Column
 from leftout.data.conditions import Mask
 from leftout.data.roles import levels_of, value_of
 from leftout.files import Serializable
@@ -127,42 +126,30 @@ class Outcome(Serializable):
         return f"{self.text}: {sides}: {self.shown['gap']}"
 
 
-def compare_outcome(
-    target: ArrayLike, labels: ArrayLike, *, positive: Any = None, name: str = "target"
-) -> list[Outcome]:
+def outcomes(target: Column, group: Mask, positive: Any = None) -> list[Outcome]:
     """Compare a target between the left-out group and the rest.
+
+    Numbers of more than two values are compared by their means, with Student's and Welch's
+    intervals; anything else by its rates, with Wilson's and Newcombe's.
 
     Parameters
     ----------
-    target : array of shape (m,)
-        Numbers of more than two values are compared by their means, anything else by its rates.
-    labels : array of shape (m,)
-        1 or True where a row is left out, else 0.
+    target : Column
+    group : boolean array of shape (m,)
+        Where a row is left out.
     positive : value or None
         The value whose rate to compare. None: the larger of two numbers, or every category in turn
         (of two, the second).
-    name : str
-        What the target is called.
-
-    Returns
-    -------
-    list of Outcome
-        Rates have Wilson's intervals and Newcombe's for their difference; means have Student's and
-        Welch's.
 
     Examples
     --------
-    >>> approved = [1, 1, 1, 1, 0, 1, 0, 0]
-    >>> found, = compare_outcome(approved, [0, 0, 0, 0, 1, 1, 1, 1], name="y")
+    >>> import numpy as np
+    >>> from leftout.data.columns import column_of
+    >>> approved = column_of([1, 1, 1, 1, 0, 1, 0, 0], "y")
+    >>> found, = outcomes(approved, np.arange(8) >= 4)
     >>> print(found)
     y = 1: 25.0% of the group, 100.0% of the rest: -75.0 points (95% interval -95.4 to -8.5)
     """
-    column = column_of(target, name)
-    return outcomes(column, check_left_out(labels, len(column)), positive)
-
-
-def outcomes(target: Column, group: Mask, positive: Any = None) -> list[Outcome]:
-    """:func:`compare_outcome` on a column and a mask that are checked."""
     levels = levels_of(target, positive)
     if levels is None:
         return [_means(target, group)]
