@@ -14,7 +14,7 @@ from leftout import MaxDisparityPartition, datasets
 from leftout.groups.problem_setup import build_problem
 from leftout.linalg.assignment import Partition
 from leftout.linalg.losses import CENTERINGS, LOSSES, Loss, shared_pca, summarise
-from leftout.linalg.problem import Problem
+from leftout.linalg.problem import MARGIN, Problem
 from leftout.linalg.rank_one import (
     JOINS,
     LEAVES,
@@ -287,13 +287,8 @@ def test_alternating_beats_the_papers_search(students):
 
 def test_a_table_is_searched_in_part_but_answered_for_whole(monkeypatch, mixed):
     """With parts forced on a small table, sizes and values still refer to all of it."""
-    import leftout.linalg.problem
-
-    ascending = local_ascent
-
     whole = [run(Alternating(), problem(mixed, 3, 10, size=k)) for k in (10, 60)]
-    monkeypatch.setattr(ascending, "ROWS", 120)
-    monkeypatch.setattr(leftout.linalg.problem, "_FIRST", 40)
+    monkeypatch.setattr(local_ascent, "ROWS", 120)
     for exact, size in zip(whole, (10, 60), strict=True):
         found = run(Alternating(), problem(mixed, 3, 10, size=size))
         assert found.labels.sum() == size
@@ -303,20 +298,16 @@ def test_a_table_is_searched_in_part_but_answered_for_whole(monkeypatch, mixed):
 
 
 @pytest.mark.parametrize("size", [5, 40, 110])
-def test_ranking_finds_the_best_rows_without_scoring_all(monkeypatch, mixed, size):
-    import leftout.linalg.problem
-
+def test_ranking_finds_the_best_rows(mixed, size):
     task = problem(mixed, 3, 5)
     labels = np.zeros(240, dtype=np.int8)
     labels[:50] = 1
     _, own = task.losses(labels)
     scores = task.scores(own, size)
-    want = np.argsort(-scores, kind="stable")[: size + leftout.linalg.problem.MARGIN]
-    for first in (2048, 13):
-        monkeypatch.setattr(leftout.linalg.problem, "_FIRST", first)
-        ranked = task.rank(own, size)
-        np.testing.assert_array_equal(ranked.rows, want)
-        np.testing.assert_allclose(ranked.scores, scores[want], rtol=1e-12)
+    want = np.argsort(-scores, kind="stable")[: size + MARGIN]
+    ranked = task.rank(own, size)
+    np.testing.assert_array_equal(ranked.rows, want)
+    np.testing.assert_allclose(ranked.scores, scores[want], rtol=1e-12)
 
 
 def test_scores_are_the_gain_for_fixed_components(mixed):

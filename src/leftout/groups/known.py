@@ -12,20 +12,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leftout.checks import check_choice, check_several, check_whole, generator, is_int
+from leftout.checks import check_several, check_whole, generator, is_int
 from leftout.data.conditions import Condition, Mask
 from leftout.data.matrix import check_matrix, reordered
 from leftout.data.stratify import Stratum, known_columns, strata
 from leftout.errors import InputError, parameter_label
 from leftout.files import Serializable
 from leftout.groups.cross_fitting import cross_fitted
-from leftout.groups.measured import measure
 from leftout.groups.permutation import Groups, permutation_test, permuting_steps
-from leftout.groups.problem_setup import check_given
+from leftout.groups.problem_setup import build_problem
 from leftout.groups.sizes import smallest_named
-from leftout.linalg.losses import Loss
+from leftout.linalg.losses import shared_pca
 from leftout.linalg.significance import LEVEL, Interval, can_tell, describe_p
-from leftout.representation.base import as_representation, features_of
+from leftout.representation.base import features_of
 from leftout.running import Report, Steps, clean_interrupts, collected_warnings, one_thread, warn
 from leftout.text import as_name, counted, leading, listed, number, points, shortened
 
@@ -209,28 +208,18 @@ class KnownGroups(Serializable):
         }
         return pd.Series(told, dtype=object)
 
-    def difference(self, method: str = "between_groups") -> pd.Series:
-        """How far apart the groups' losses are, for each column and each combination of columns.
-
-        Parameters
-        ----------
-        method : {"between_groups", "to_overall"}
-            Largest minus smallest loss; or the largest distance from the loss of all rows together
-            (0 where the shared PCA is their own).
+    def difference(self) -> pd.Series:
+        """Largest minus smallest loss of groups, for each column and combination of columns.
 
         Returns
         -------
         Series
             Indexed by the columns, as ``sex and race``; groups that are too small do not count.
         """
-        check_choice("method", method, ("between_groups", "to_overall"))
         told = {}
         for names, groups in groupby(self.groups, key=lambda group: tuple(group.labels)):
             losses = [group.loss for group in groups if not group.too_small] or [np.nan]
-            apart = max(losses) - min(losses)
-            if method == "to_overall":
-                apart = max(abs(loss - self.loss) for loss in losses)
-            told[" and ".join(names)] = apart
+            told[" and ".join(names)] = max(losses) - min(losses)
         return pd.Series(told, name="difference", dtype=np.float64)
 
     @property
@@ -376,14 +365,10 @@ def known_groups(
             "columns.loc[X.index]."
         )
     X = check_matrix(features_of(representation, X))
-    given = None if representation is None else as_representation(representation)
-    if given is not None:
-        check_given(given, Loss.named("excess", "global"), X)
     n_rows = len(X)
-    together = np.zeros(n_rows, dtype=np.intp)
     with collected_warnings() as notes:
-        everyone = measure(X, together, 1, n_components, "excess", "global", given)
-        d = len(everyone.V)
+        built = build_problem(X, n_components, "excess", "global", 1, None, representation)
+        problem, d = built.problem, built.problem.d
         smallest = smallest_named(min_group_size, n_rows, d)
         parts = _parts(columns, n_rows, bands, smallest)
         ways = _ways(parts, depth, smallest)
@@ -397,9 +382,10 @@ def known_groups(
     for column, way in enumerate(ways):
         for group in way:
             numbers[group.rows, column] = -1 if group.too_small else next(place)
-    rows, kept = everyone.centred(), everyone.kept(X, given)
+    rows, kept = problem.rows(), problem.norms_and_kept[1]
     with one_thread():
-        looked = Groups.of(rows @ everyone.axes().T, kept, d, numbers)
+        axes = shared_pca(problem.loss, problem.pooled, d).axes
+        looked = Groups.of(rows @ axes.T, kept, d, numbers)
         here, rest = looked.shares(rest=True)
     chance = permutation_test(looked, permutations, rng, n_jobs, steps)
     masks = [group.mask for group in large]
@@ -429,8 +415,8 @@ def known_groups(
         smallest=smallest,
         permutations=permutations,
         notes=notes,
-        loss=0.0 if given is None else float(everyone.losses()[0]),
-        shared="PCA" if given is None else given.name,
+        loss=0.0 if representation is None else problem.overall,
+        shared=built.representation.name,
     )
 
 

@@ -17,7 +17,6 @@ from leftout.linalg.losses import (
     Loss,
     Summary,
     evaluate,
-    shared_pca,
     summarise,
 )
 from leftout.linalg.moments import Moments
@@ -51,20 +50,6 @@ class Measured(NamedTuple):
                 total=moments.total @ back.T, second=second, origin=self.table.mean
             )
         return self.rule, moments, self.table.in_columns(self.V), self.errors
-
-    def centred(self) -> Array:
-        """The rows about the origin."""
-        return self.table.rows - self.table.moments.origin
-
-    def axes(self) -> Array:
-        """Principal axes of all rows."""
-        return shared_pca(self.rule, self.table.moments, len(self.V)).axes
-
-    def kept(self, X: Array, given: Representation | None) -> Array:
-        """What is kept of each row."""
-        if self.errors is not None and given is not None:
-            return given.at(self.table.mean).kept(X)
-        return np.sum((self.centred() @ self.V.T) ** 2, axis=1)
 
 
 def measured(

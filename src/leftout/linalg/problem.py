@@ -37,8 +37,6 @@ Labels = NDArray[np.int8]
 
 # Rows beyond the cut that a ranking still holds.
 MARGIN = 8
-# A ranking looks at this many rows first, or at four times the group.
-_FIRST = 2048
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,26 +223,13 @@ class Problem:
         return group + size / (self.n_rows - size) * rest
 
     def rank(self, own: Array, size: int) -> Ranking:
-        """The rows with the highest scores, the group and a few more, best first.
-
-        No score exceeds ``(1 + k / (m - k)) reach``, so in a large table only rows of long reach
-        are looked at: first the longest, then all that could still be among the best.
-        """
+        """The rows with the highest scores, the group and a few more, best first."""
         wanted = min(size + MARGIN, len(self.X))
-        first = max(4 * size, _FIRST)
-        index = None
-        if 2 * first < len(self.X):
-            stretch = 1.0 + size / (self.n_rows - size)
-            scores = self.scores(own, size, self.by_reach[:first])
-            least = np.partition(scores, first - wanted)[first - wanted]
-            # Scores and reaches are differences of squared lengths, and rounded like these.
-            slack = 1e-12 * float(self.norms_and_kept[0].max())
-            index = np.flatnonzero(stretch * self.reach >= least - slack)
-        scores = self.scores(own, size, slice(None) if index is None else index)
+        scores = self.scores(own, size)
         cut = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
         best = np.flatnonzero(scores >= cut)
         best = best[np.argsort(-scores[best], kind="stable")[:wanted]]
-        return Ranking(best if index is None else index[best], scores[best])
+        return Ranking(best, scores[best])
 
     def best_under(self, own: Array, size: int) -> float:
         """Disparity of the best group of a size while components stay as they are."""

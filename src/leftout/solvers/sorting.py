@@ -6,7 +6,6 @@ import numpy as np
 
 from leftout.checks import check_choice
 from leftout.errors import InputError
-from leftout.linalg.losses import Array
 from leftout.linalg.problem import Labels, Problem
 from leftout.linalg.rank_one import REFRESH, track, transfer
 from leftout.solvers.base import SearchResult, SolverContext, as_history
@@ -68,12 +67,10 @@ def _head(order: np.ndarray, size: int) -> Labels:
 
 
 def _best_cut(problem: Problem, order: np.ndarray) -> int:
-    """The cut with the largest disparity; every cut is either evaluated or ruled out."""
-    m, first = problem.n_rows, problem.min_size
-    last = m - first
-    ceiling = _ceiling(problem, order)
-    cut, best, value = first, first, -np.inf
-    while cut <= last and ceiling[cut] > value:
+    """The cut with the largest disparity, of all."""
+    cut = best = problem.min_size
+    last, value = problem.n_rows - cut, -np.inf
+    while cut <= last:
         stop = min(cut + REFRESH, last + 1)
         sides = track(problem.loss, problem.split(_head(order, cut)), problem.V)
         for row in order[cut:stop]:
@@ -83,18 +80,3 @@ def _best_cut(problem: Problem, order: np.ndarray) -> int:
             transfer(sides, x, kept, 0, 1)
             cut += 1
     return best
-
-
-def _ceiling(problem: Problem, order: np.ndarray) -> Array:
-    """No cut at or beyond ``k`` has a disparity above ``ceiling[k]``.
-
-    A side's loss is at most the mean reach of its rows.
-    """
-    m = len(order)
-    head = np.cumsum(problem.reach[order])
-    sizes = np.arange(1, m)
-    either = np.maximum(
-        problem.disparity_bound(head[:-1] / sizes, sizes),
-        problem.disparity_bound((head[-1] - head[:-1]) / (m - sizes), m - sizes),
-    )
-    return np.concatenate([[np.inf], np.maximum.accumulate(either[::-1])[::-1]])
