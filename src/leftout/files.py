@@ -93,12 +93,8 @@ def check_folder(folder: Path, *names: str) -> None:
             file.flush()
     except OSError as error:
         raise unwritable(folder, error) from error
-    check_ours(folder, *names)
-
-
-def check_ours(folder: Path, *names: str) -> None:
-    """Refuse to replace what is not of ours: a result says so in its JSON, which is one of them."""
     there = [folder / name for name in names if os.path.lexists(folder / name)]
+    # a result says so in its JSON, which is one of them
     if there and not any(path.suffix == ".json" and _says_so(path) for path in there):
         raise InputError(
             f"{str(there[0])!r} is there, and not as a result of leftout; it is left as it is. "

@@ -176,8 +176,8 @@ class Settings(Reading):
     """
 
     features: Any = _set(
-        None, "what PCA sees instead of the table's columns, row for row or by a key column of "
-        "both: .npy, Parquet, CSV", "--features", "FILE", guide="[more](your_pca.md)",
+        None, "what PCA sees instead of the table's columns, row for row: .npy, Parquet, CSV",
+        "--features", "FILE", guide="[more](your_pca.md)",
     )  # fmt: skip
     pipeline: Any = _set(
         None, "pipeline of scikit-learn to audit on the table, written by skops.io.dump",

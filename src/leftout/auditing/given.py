@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.data.columns import names_of
 from leftout.data.frames import as_frame, column_names, dense
 from leftout.data.matrix import check_matrix
 from leftout.data.preparation import Features, PreparedTable
@@ -47,7 +46,7 @@ def what_is_given(source: Source, settings: Settings, intake: PreparedTable) -> 
         return _of_pipeline(source, settings, intake)
     if settings.features is None:
         return None
-    X, names = _matrix(settings.features, source.table, intake.n_rows)
+    X, names = _matrix(settings.features, intake.n_rows)
     sources = sources_of(names, [column.name for column in intake.columns])
     origin = f"fitted here on {counted(X.shape[1], 'feature')} that were given, as they are"
     return Given(Features(X[intake.rows], names, sources, origin), None)
@@ -146,12 +145,10 @@ def _typed(frame: pd.DataFrame, path: str | None) -> pd.DataFrame:
     return pd.read_csv(io.StringIO(frame.to_csv(index=False)))
 
 
-def _matrix(features: Any, table: Any, n_rows: int) -> tuple[Array, list[str]]:
-    """Features as a matrix in the order of the table's rows, and what they are called."""
+def _matrix(features: Any, n_rows: int) -> tuple[Array, list[str]]:
+    """Features as a matrix, a row for each of the table's, and what they are called."""
     if isinstance(features, str | os.PathLike):
         features = _read(os.fspath(features))
-    if as_frame(features) is not None:
-        features = _matched(features, table, n_rows)
     features = dense(features)
     if np.ndim(features) != 2:
         raise InputError(
@@ -163,7 +160,7 @@ def _matrix(features: Any, table: Any, n_rows: int) -> tuple[Array, list[str]]:
     if len(X) != n_rows:
         raise InputError(
             f"The features have {len(X):,} rows, but the table has {n_rows:,}; one row of features "
-            "for each row of the table is needed, in the same order, or a key column in both."
+            "for each row of the table is needed, in the same order."
         )
     return X, names if len(names) == X.shape[1] else [f"x{j}" for j in range(X.shape[1])]
 
@@ -180,31 +177,6 @@ def _read(path: str) -> Any:
                 f"{called(path)} cannot be read as an array of numbers: {short(error)}."
             ) from error
     return _typed(read_table(path), path)
-
-
-def _matched(features: Any, table: Any, n_rows: int) -> Any:
-    """Features in the order of the table's rows, where a column that both have is a key."""
-    frame = _pandas(features)
-    if as_frame(table) is None:
-        return frame
-    raw = _pandas(table)
-    known = set(names_of(table))
-    for name in frame.columns:
-        if name not in raw.columns or str(name) not in known:
-            continue
-        theirs, ours = frame[name].astype(str), raw[name].astype(str)
-        if not theirs.is_unique or not ours.is_unique:
-            continue
-        lacking = ours[~ours.isin(theirs)]
-        if len(lacking):
-            raise InputError(
-                f"The features have no row for {len(lacking):,} of the {n_rows:,} values of "
-                f"{str(name)!r} in the table, such as {lacking.iloc[0]!r}. Pass features of all "
-                "rows."
-            )
-        warn(f"Rows of the features were matched by {str(name)!r}, which is not a feature itself.")
-        return frame.set_index(theirs).loc[ours].drop(columns=[name]).reset_index(drop=True)
-    return frame
 
 
 @dataclass(frozen=True)

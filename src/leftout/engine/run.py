@@ -70,8 +70,8 @@ def audit(
         data frame.
     features : matrix, data frame or path, optional
         What the representation sees instead of the table's columns: an embedding, pixels, gene
-        expression; one row for each row of the table, in the same order, or matched by a key column
-        that both have. The table then says who people are. Nothing is scaled.
+        expression; one row for each row of the table, in the same order. The table then says who
+        people are. Nothing is scaled.
     pipeline : scikit-learn Pipeline or path of one written by ``skops.io.dump``, optional
         Fitted or not: the steps before its representation make the features, that representation
         is audited, and the steps after it are the model that costs are measured with.
