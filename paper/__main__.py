@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pandas as pd
 from rich.console import Console
 
 from leftout.cli.common import deliver, reported, takes
@@ -100,7 +101,7 @@ def show_reproduction(console: Console, data: Mapping[str, Any]) -> None:
         for part, line in data["counts"]["parts"].items()
     ]
     title = "Verdicts: with the paper's formula / by the definition"
-    show(console, title, ("part", *STATUSES), rows)
+    show(console, title, pd.DataFrame(rows, columns=["part", *STATUSES]))
     for key, section in data["datasets"].items():
         rows = []
         for line in section["partitions"]:
@@ -112,7 +113,8 @@ def show_reproduction(console: Console, data: Mapping[str, Any]) -> None:
                 cells.append(f"{ours['disparity']:.4g} ({reach})")
             rows.append((line["words"], *cells))
         title = f"\nDisparities of {key}: published, and the best run (range over runs and samples)"
-        show(console, title, ("method", "published", "paper's formula", "definition"), rows)
+        heads = ["method", "published", "paper's formula", "definition"]
+        show(console, title, pd.DataFrame(rows, columns=heads))
         for lesson in section["lessons"]:
             head, text = lesson.split(": ", 1)
             say(console, f"- {head}: ", text)

@@ -65,7 +65,7 @@ def test_several_groups_each_have_a_subspace_of_their_own():
             1.0,
             "n_components=2 does not fit 6 features: each.*from 1 to 1",
         ),
-        ([10, 10], [1.0], "Found 1 strengths for 2 groups"),
+        ([10, 10], [1.0] * 3, "Found 3 strengths for 2 groups"),
     ],
 )
 def test_several_groups_that_cannot_be(sizes, strength, says):

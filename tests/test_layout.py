@@ -52,17 +52,21 @@ def dotted(path):
 
 def imports(path):
     """Modules that a module imports, anywhere in it; a public name as the module it lives in."""
-    homes = {**leftout._HOME, **leftout._MODULES}
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module == "leftout":
             names = (alias.name for alias in node.names if alias.name != "__version__")
-            yield from (f"leftout.{homes.get(name, name)}" for name in names)
+            yield from (_home(name) for name in names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             inner = [f"{node.module}.{alias.name}" for alias in node.names]
             known = [name for name in inner if is_module(name)]
             yield from known or [node.module]
+
+
+def _home(name):
+    home = leftout._HOME.get(name, "leftout")
+    return f"{home}.{name}" if is_module(f"{home}.{name}") else home
 
 
 def is_module(name):
@@ -72,7 +76,7 @@ def is_module(name):
 
 def test_every_module_has_its_place():
     assert {dotted(path).split(".")[1] for path in modules()} == set(ORDER)
-    files = [path for path in ROOT.iterdir() if path.is_file()]
+    files = list(ROOT.glob("*.py"))
     assert len(files) <= 10, files
 
 

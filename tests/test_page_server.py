@@ -239,12 +239,12 @@ def test_whoever_looks_at_a_bad_file_says_one_sentence(
     (tmp_path / file).write_bytes(content())
     monkeypatch.chdir(tmp_path)
     limits = asdict(Limits(**LIMITS))
-    with pytest.raises(SystemExit) as ended:
-        worker.main({"file": file, "name": name, "limits": limits})
-    sentence = capsys.readouterr().err
-    assert ended.value.code == 2 and [path.name for path in tmp_path.iterdir()] == [file]
-    assert sentence.startswith("Error: ") and words in sentence
-    assert sentence.count("\n") == 1 and len(sentence) < 300 and "Traceback" not in sentence
+    worker.main({"file": file, "name": name, "limits": limits})
+    said, errors = capsys.readouterr()
+    event = json.loads(said.splitlines()[-1])
+    assert errors == "" and [path.name for path in tmp_path.iterdir()] == [file]
+    assert event["event"] == "refused" and words in event["sentence"]
+    assert "\n" not in event["sentence"] and len(event["sentence"]) < 300
 
 
 def test_bad_files_get_one_sentence_and_leave_no_trace_in_memory(server):

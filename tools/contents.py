@@ -13,6 +13,7 @@ LARGEST = 1_000_000
 # Files that are not Python, and that nothing would miss until somebody uses them.
 NEEDED = (
     "py.typed",
+    "__init__.pyi",
     "datasets/demo.csv",
     "report/templates/page.html",
     "report/templates/page.css",

@@ -10,6 +10,7 @@ import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from leftout.errors import InputError, in_python
@@ -28,8 +29,9 @@ _UNBOUNDED = 10**9
 class Setting(NamedTuple):
     """How people ask for a setting, and what they read about it.
 
-    ``takes`` is what a text may be: ``bool`` is a flag, a range a whole number in it, a tuple one
-    of its words, :data:`NAMES` columns; else what a function makes of it (ValueError: it is wrong).
+    ``takes`` is what a text may be: ``bool`` is a flag, ``Path`` a folder, a range a whole number
+    in it, a tuple one of its words, :data:`NAMES` columns; else what a function makes of it
+    (ValueError: it is wrong).
     """
 
     help: str
@@ -316,7 +318,7 @@ EXECUTION = {
     "progress": Setting("called as work goes on; True: to stderr"),
     "out": Setting(
         "folder for the files; what is not a result there is not replaced", "--out", "DIR",
-        in_python=False),
+        takes=Path, in_python=False),
     "as_json": Setting("print a summary as JSON", "--json", takes=bool, in_python=False),
     "quiet": Setting("show no progress", "--quiet", takes=bool, in_python=False),
     "full": Setting("print the findings and the costs too", "--full", takes=bool, in_python=False),
@@ -334,6 +336,13 @@ OTHER_COMMANDS = {
     "depth": Setting(
         "most conditions of a name, and most known columns of a group", "--depth",
         takes=range(1, 4), usual="2"),
+    "port": Setting(
+        "port on this machine; 0 for any that is free", "--port", takes=range(65_536),
+        usual="8765"),
+    "data": Setting(
+        "folder that keeps audits; by default a private one of yours", "--data", "DIR",
+        takes=Path),
+    "open": Setting("open a browser", "--open", takes=bool),
     "max_upload": Setting("the largest file that it takes", "--max-upload", "SIZE", usual="512MB"),
 }  # fmt: skip
 # What can be asked of an audit, by its name in Python, in the order of the guide.

@@ -27,7 +27,6 @@ _INTERRUPTED = 130
 _WRITTEN: list[Path] = []
 # Options that a result does not depend on, and whether a value follows.
 _ASIDE = {each.option: each.takes is not bool for each in EXECUTION.values() if each.option}
-_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 def takes(*names: str, **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -48,8 +47,8 @@ def takes(*names: str, **defaults: Any) -> Callable[[Callable[..., None]], Calla
 def _option(name: str, setting: Setting, default: Any) -> Callable[[Any], Any]:
     """A setting as an option of a command, its default another one if given."""
     about: dict[str, Any] = {"required": setting.required}
-    if name == "out":
-        about["type"] = _FOLDER
+    if setting.takes is Path:
+        about["type"] = click.Path(file_okay=False, path_type=Path)
     elif setting.takes is bool:
         about["is_flag"] = True
     elif setting.takes == NAMES:  # names stay apart, since they may have commas themselves

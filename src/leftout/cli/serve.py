@@ -12,22 +12,8 @@ _NEEDS = ("starlette", "uvicorn", "python_multipart")
 
 
 @click.command()
-@click.option(
-    "--port",
-    default=8765,
-    show_default=True,
-    type=click.IntRange(0, 65_535),
-    help="Port on this machine; 0 for any that is free.",
-)
-@click.option(
-    "--data",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder that keeps audits; by default a private one of yours.",
-)
-@click.option("--open", "open_browser", is_flag=True, help="Open a browser.")
-@takes("max_upload")
-def serve(port: int, data: Path | None, open_browser: bool, max_upload: str) -> None:
+@takes("port", "data", "open", "max_upload")
+def serve(port: int, data: Path | None, open: bool, max_upload: str) -> None:
     """Audit tables in a browser: choose a file, say what matters, read the report.
 
     Only this machine, and only who has the address that is printed, can open the page; nothing
@@ -47,7 +33,7 @@ def serve(port: int, data: Path | None, open_browser: bool, max_upload: str) -> 
         ) from error
     upload = n_bytes(max_upload, "max_upload")
     try:
-        run(port, data or home(), Limits(upload=upload), _announce, open_browser)
+        run(port, data or home(), Limits(upload=upload), _announce, open)
     except KeyboardInterrupt:
         pass
     click.echo("Stopped. Audits are kept.", err=True)

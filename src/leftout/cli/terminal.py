@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -35,23 +36,31 @@ def say(console: Console, heading: str, text: str) -> None:
     console.print(Text.assemble((heading, "bold"), text), highlight=False)
 
 
-def show(
-    console: Console,
-    title: str,
-    heads: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    least: int | None = None,
-) -> None:
+def show(console: Console, title: str, frame: pd.DataFrame, least: int | None = None) -> None:
     """A table, if it has rows; its first column has some room at ``least``."""
-    if not rows:
+    if frame.empty:
         return
     table = Table(title=Text(title), title_justify="left")
     least = least if console.width >= _NARROW_TERMINAL else None
-    for place, head in enumerate(heads):
+    for place, head in enumerate(frame.columns):
         table.add_column(Text(shown(head)), min_width=None if place else least)
-    for row in rows:
-        table.add_row(*(Text(shown(cell)) for cell in row))
+    for row in frame.astype(object).itertuples(index=False, name=None):
+        cells = zip(frame.columns, row, strict=True)
+        table.add_row(*(Text(shown(_cell(head, value))) for head, value in cells))
     console.print(table)
+
+
+def _cell(head: str, value: Any) -> str:
+    """A value as people read it: p-values under a head that says so, whole numbers, losses."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None or np.isnan(value):
+        return ""
+    if head == "p":
+        return p_cell(value)
+    return loss_cell(value) if isinstance(value, float) else f"{value:,}"
 
 
 def show_audit(console: Console, found: Audit, full: bool = False) -> None:
@@ -95,8 +104,8 @@ def _show_sides(console: Console, found: Audit) -> None:
     if len(weighed) == len(groups) > 1:
         rows += [
             ("what explains it", *(one.verdict_name or "not tested" for one in weighed), ""),
-            ("p, beyond the same values and correlations", *(_p(one.p_value) for one in weighed),
-             ""),
+            ("p, beyond the same values and correlations",
+             *(_cell("p", one.p_value) for one in weighed), ""),
         ]  # fmt: skip
     explanations = [each.explanation for each in groups]
     outcomes = [[one.outcome[0] for one in explanations if one.outcome]]
@@ -109,21 +118,33 @@ def _show_sides(console: Console, found: Audit) -> None:
     title, names = "The two sides", ["left-out group"]
     if not found.alone:
         title, names = "The groups and the rest", [f"group {each.label}" for each in groups]
-    show(console, title, ["", *names, "rest"], rows)
+    show(console, title, pd.DataFrame(rows, columns=["", *names, "rest"]))
 
 
 def _show_findings(console: Console, title: str, of: Any) -> None:
     answers = [(finding.code, finding.title, finding.status) for finding in of.findings]
-    show(console, title, ("code", "question", "answer"), answers)
+    show(console, title, pd.DataFrame(answers, columns=["code", "question", "answer"]))
 
 
 def show_groups(console: Console, named: NamedGroups, known: KnownGroups | None) -> None:
     """Subgroups, and known groups, without an audit."""
     say(console, "Subgroups.", shown(f" {named.told}"))
-    _show_named(console, named)
+    lines = _losses([group.condition for group in named.groups], named.groups)
+    outcomes = [group.outcome for group in named.groups if group.outcome is not None]
+    if outcomes:
+        gaps = [outcome.shown["gap"].split(" (")[0] for outcome in outcomes]
+        lines[f"{outcomes[0].text}, gap"] = gaps
+    title = "\nSubgroups: average losses, beside random groups' of that size"
+    show(console, title, lines, _NAME_WIDTH)
     if known is not None:
         say(console, "\nKnown groups.", shown(f" {known.told_count} {known.told_small}"))
-        _show_known(console, known)
+        lines = _losses([group.text for group in known.ranked], known.ranked)
+        lines.insert(2, "left out", [group.left_out for group in known.ranked])
+        lines.insert(3, "p", [group.p_value for group in known.ranked])
+        title = "\nKnown groups, left-out ones first: average losses, beside random groups'"
+        show(console, title, lines[:_TABLE_LINES], _NAME_WIDTH)
+        if len(lines) > _TABLE_LINES:
+            say(console, "", f"The first {_TABLE_LINES} of {len(lines):,}.")
     say(
         console,
         "\nHow to read this.",
@@ -133,79 +154,49 @@ def show_groups(console: Console, named: NamedGroups, known: KnownGroups | None)
     )
 
 
-def _show_named(console: Console, named: NamedGroups) -> None:
-    outcome = named.groups[0].outcome if named.groups else None
-    heads = ["group", "rows", "loss", "rest", "random"]
-    heads += [] if outcome is None else [f"{outcome.text}, gap"]
-    rows = []
-    for group in named.groups:
-        cells = [group.condition, f"{group.size:,}", *_losses(group)]
-        cells += [] if group.outcome is None else [group.outcome.shown["gap"].split(" (")[0]]
-        rows.append(cells)
-    title = "\nSubgroups: average losses, beside random groups' of that size"
-    show(console, title, heads, rows, _NAME_WIDTH)
-
-
-def _losses(group: NamedGroup | KnownGroup) -> list[str]:
-    """The group's loss, the rest's and random groups', as fine as the first."""
-    others = (number(value, group.loss) for value in (group.rest_loss, group.random))
-    return [loss_cell(group.loss), *others]
-
-
-def _show_known(console: Console, known: KnownGroups) -> None:
-    groups = known.ranked
-    rows = [
-        (
-            group.text, f"{group.size:,}", "yes" if group.left_out else "no", _p(group.p_value),
-            *_losses(group),
-        )
-        for group in groups[:_TABLE_LINES]
-    ]  # fmt: skip
-    heads = ("group", "rows", "left out", "p", "loss", "rest", "random")
-    title = "\nKnown groups, left-out ones first: average losses, beside random groups'"
-    show(console, title, heads, rows, _NAME_WIDTH)
-    if len(groups) > _TABLE_LINES:
-        say(console, "", f"The first {_TABLE_LINES} of {len(groups):,}.")
+def _losses(names: list[str], groups: Sequence[NamedGroup | KnownGroup]) -> pd.DataFrame:
+    """Each group's loss, the rest's and random groups', as fine as the first."""
+    return pd.DataFrame({
+        "group": names,
+        "rows": [group.size for group in groups],
+        "loss": [group.loss for group in groups],
+        "rest": [number(group.rest_loss, group.loss) for group in groups],
+        "random": [number(group.random, group.loss) for group in groups],
+    })  # fmt: skip
 
 
 def show_fair(console: Console, found: Mitigation, by: list[str]) -> None:
     """What Fair PCA does about the groups of some columns."""
     say(console, f"Fair PCA for the groups of {listed(by)}.", f" {found.summary()}\n")
-    names = found.names()
-    most = np.argsort(-found.losses_before, kind="stable")[:_GROUP_LINES]
-    rows = [
-        (
-            names[g], f"{found.sizes[g]:,}", loss_cell(found.losses_before[g]),
-            loss_cell(found.losses_after[g]), percent(found.retained_before[g], 1),
-            percent(found.retained_after[g], 1), f"{found.group_weights[g]:.2f}",
-        )
-        for g in most.tolist()
-    ]  # fmt: skip
-    heads = ("", "rows", "loss before", "after", "kept before", "after", "weight")
-    title = f"The groups, with {counted(found.n_components, 'component')}"
-    show(console, title, heads, rows)
-    if len(names) > len(rows):
-        say(console, "", f"The {len(rows)} of {len(names)} groups with the largest losses before.")
-    _show_dimensions(console, found)
+    groups = pd.DataFrame({
+        "": found.names(),
+        "rows": found.sizes,
+        "loss before": found.losses_before,
+        "loss after": found.losses_after,
+        "kept before": [percent(share, 1) for share in found.retained_before],
+        "kept after": [percent(share, 1) for share in found.retained_after],
+        "weight": [f"{weight:.2f}" for weight in found.group_weights],
+    })  # fmt: skip
+    most = groups.sort_values("loss before", ascending=False, kind="stable")[:_GROUP_LINES]
+    show(console, f"The groups, with {counted(found.n_components, 'component')}", most)
+    if len(groups) > len(most):
+        said = f"The {len(most)} of {len(groups)} groups with the largest losses before."
+        say(console, "", said)
+    across = pd.DataFrame({
+        "components": [line.n_components for line in found.by_dimension],
+        "largest loss before": [line.losses_before.max() for line in found.by_dimension],
+        "largest loss after": [line.losses_after.max() for line in found.by_dimension],
+        "dimensions": [line.rank for line in found.by_dimension],
+        "price": [f"{points(max(line.price, 0.0))}%" for line in found.by_dimension],
+    })  # fmt: skip
+    show(console, "\nAcross numbers of components", across)
     text = (
         "Loss: squared error per row, beyond what the group's own PCA would leave. Kept: share of "
         "the group's variance. Weight: how much the group stands in the way of the others. Price: "
-        "share of the table's variance that ordinary PCA would keep beyond Fair PCA."
+        "share of the table's variance that ordinary PCA would keep beyond Fair PCA. Small groups "
+        "lose much by chance: leftout groups compares them with random ones."
     )
-    text += " Small groups lose much by chance: leftout groups compares them with random ones."
     say(console, "", text)
-
-
-def _show_dimensions(console: Console, found: Mitigation) -> None:
-    rows = [
-        (
-            str(line.n_components), loss_cell(line.losses_before.max()),
-            loss_cell(line.losses_after.max()), str(line.rank), f"{points(max(line.price, 0.0))}%",
-        )
-        for line in found.by_dimension
-    ]  # fmt: skip
-    heads = ("components", "largest loss before", "after", "dimensions", "price")
-    show(console, "\nAcross numbers of components", heads, rows)
 
 
 def show_harm(console: Console, found: Harm, compared: ComparedPrediction | None) -> None:
@@ -214,11 +205,14 @@ def show_harm(console: Console, found: Harm, compared: ComparedPrediction | None
     show_costs(console, found)
     if compared is not None:
         say(console, "\nThe prediction that is there.", f" {shown(compared.summary())}\n")
-        rows = [
-            (side, f"{compared.sizes[side]:,}", _within(compared, measures["error"], "%"))
-            for side, measures in compared.measures.items()
-        ]
-        show(console, "Its errors", ("side", "rows", "error (95% interval)"), rows)
+        errors = pd.DataFrame({
+            "side": list(compared.measures),
+            "rows": [compared.sizes[side] for side in compared.measures],
+            "error (95% interval)": [
+                _within(compared, measures["error"], "%") for measures in compared.measures.values()
+            ],
+        })  # fmt: skip
+        show(console, "Its errors", errors)
 
 
 def show_costs(console: Console, found: Harm) -> None:
@@ -228,10 +222,10 @@ def show_costs(console: Console, found: Harm) -> None:
     """
     unit = "" if found.kind == "number" else ", points"
     called = {SHARED: f"shared {found.shared}"}
-    heads = (
+    heads = [
         "side", "rows", *(called.get(seen, seen) for seen in found.variants),
         f"{found.shared} costs{unit}", *(f"{seen} returns{unit}" for seen in found.mitigations),
-    )  # fmt: skip
+    ]  # fmt: skip
     lead = found.cost()
     costs = {c.side: c for c in found.costs if (c.model, c.measure) == (lead.model, lead.measure)}
     rows = []
@@ -251,7 +245,7 @@ def show_costs(console: Console, found: Harm) -> None:
         f"\nWhat it costs them: {what} of {found.target}, {found.models[0]}, held-out rows "
         "(95% intervals)"
     )
-    show(console, title, heads, rows, _SIDE_WIDTH)
+    show(console, title, pd.DataFrame(rows, columns=heads), _SIDE_WIDTH)
     if found.leaks:
         say(console, "", shown(found.told_leaks))
 
@@ -261,7 +255,3 @@ def _within(found: Harm | ComparedPrediction, each: Interval, unit: str) -> str:
     if low != low:
         return found.figure(value, unit)
     return f"{found.figure(value, unit)} ({found.figure(low, '')} to {found.figure(high, '')})"
-
-
-def _p(value: float | None) -> str:
-    return "" if value is None or np.isnan(value) else p_cell(value)

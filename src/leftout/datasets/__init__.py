@@ -95,9 +95,23 @@ def make_planted(
     [60, 30, 10]
     """
     sizes: list[int] = np.atleast_1d(np.asarray(group_size)).tolist()
-    given = np.asarray(strength, dtype=float)
-    strengths: list[float] = [float(given)] * len(sizes) if given.ndim == 0 else given.tolist()
-    _check_planted(n_rows, n_features, n_components, sizes, strengths)
+    strengths: list[float] = np.atleast_1d(np.asarray(strength, dtype=float)).tolist()
+    if len(strengths) not in (1, len(sizes)):
+        raise InputError(
+            f"Found {len(strengths)} strengths for {len(sizes)} groups. Give one for all, or one "
+            "for each."
+        )
+    if not sizes or min(sizes) < 1 or sum(sizes) >= n_rows:
+        raise InputError(
+            f"group_size={sizes} does not leave a rest of {n_rows} rows, or holds an empty group. "
+            "Choose sizes from 1 that add up to fewer than the rows."
+        )
+    most = n_features // (len(sizes) + 1)
+    if not 1 <= n_components <= most:
+        raise InputError(
+            f"n_components={n_components} does not fit {n_features} features: each planted group "
+            f"needs as many directions of its own. Choose from 1 to {most}, or add features."
+        )
     rng = np.random.default_rng(random_state)
     directions = np.linalg.qr(rng.standard_normal((n_features, n_features)))[0].T
     labels = np.zeros(n_rows, dtype=np.intp)
@@ -105,34 +119,8 @@ def make_planted(
     labels[chosen] = np.repeat(np.arange(1, len(sizes) + 1), sizes)
     X = _NOISE * rng.standard_normal((n_rows, n_features))
     along = rng.standard_normal((n_rows, n_components))
-    for group, scale in enumerate([1.0, *strengths]):
+    for group, scale in enumerate([1.0, *np.broadcast_to(strengths, len(sizes))]):
         own = directions[group * n_components : (group + 1) * n_components]
         rows = labels == group
         X[rows] += scale * along[rows] @ own
     return X, labels
-
-
-def _check_planted(
-    n_rows: int,
-    n_features: int,
-    n_components: int,
-    sizes: list[int],
-    strengths: list[float],
-) -> None:
-    most = n_features // (len(sizes) + 1)
-    if not sizes or min(sizes) < 1 or sum(sizes) >= n_rows:
-        raise InputError(
-            f"group_size={sizes} does not leave a rest of {n_rows} rows, or holds an empty group. "
-            "Choose sizes from 1 that add up to fewer than the rows."
-        )
-    if not 1 <= n_components <= most:
-        choose = f"Choose from 1 to {most}." if most else "Plant fewer groups, or add features."
-        raise InputError(
-            f"n_components={n_components} does not fit {n_features} features: each planted group "
-            f"needs as many directions of its own. {choose}"
-        )
-    if len(strengths) != len(sizes):
-        raise InputError(
-            f"Found {len(strengths)} strengths for {len(sizes)} groups. Give one for all, or one "
-            "for each."
-        )

@@ -36,8 +36,6 @@ from leftout.page.uploads import Limits
 
 # What an entry keeps of an audit's events.
 _ANSWER = {"headline", "lines", "mind", "verdict"}
-# The exit code of a refusal, and how its sentence begins.
-_REFUSED, _ERROR = 2, "Error: "
 # Bytes of a line that a process writes, and of what it says when it fails.
 _LINE_BYTES, _TAIL_BYTES = 1 << 22, 1 << 14
 _STDERR_FILE = "said.txt"
@@ -159,7 +157,7 @@ class Jobs:
 
         None if it did what was asked, else the state of the entry and a sentence.
         """
-        folder, limits = self.store.of(entry), asdict(self.limits)
+        folder, limits, refusal = self.store.of(entry), asdict(self.limits), ""
         asked = {"file": entry.file, "name": entry.name, "limits": limits, "settings": settings}
         self.progress[entry.id] = "loading libraries", 0.0
         process = await _started(folder)
@@ -172,8 +170,10 @@ class Jobs:
                 with suppress(ConnectionError):  # its exit code says more
                     await process.stdin.drain()
                 async for line in process.stdout:
-                    with suppress(ValueError):
-                        self._hear(entry, json.loads(line))
+                    with suppress(ValueError):  # what a library prints is none of them
+                        event = json.loads(line)
+                        refusal = event.get("sentence", "")
+                        self._hear(entry, event)
                 await process.wait()
         except TimeoutError:
             return FAILED, f"The process for {what} took too long, and was ended."
@@ -182,21 +182,19 @@ class Jobs:
                 process.kill()
             code = await process.wait()
         if code == 0:
-            return None
-        said = _last_said(folder)
-        if code == _REFUSED and said.startswith(_ERROR):
-            return REFUSED, said.removeprefix(_ERROR)
+            return (REFUSED, refusal) if refusal else None
         if code < 0:
             return FAILED, (
                 f"The process for {what} was ended from outside (signal {-code}): by somebody, or "
                 "by the system for want of memory. Nothing else is lost."
             )
+        said = (folder / _STDERR_FILE).read_bytes()[-_TAIL_BYTES:].decode("utf-8", "replace")
         return FAILED, f"{what.capitalize()} failed. {describe_error(what, RuntimeError(said))}"
 
     def _hear(self, entry: Entry, event: dict[str, Any]) -> None:
-        if event.get("event") == "progress":
+        if event["event"] == "progress":
             self.progress[entry.id] = str(event["what"]), float(event["share"])
-        elif event.get("event") == "answer":
+        elif event["event"] == "answer":
             for name in _ANSWER & event.keys():
                 setattr(entry, name, event[name])
             with suppress(OSError):  # how it ends shows that
@@ -214,10 +212,3 @@ async def _started(folder: Path) -> asyncio.subprocess.Process:
             sys.executable, "-P", "-m", "leftout.page.worker", cwd=folder, env=surroundings,
             stdin=pipe, stdout=pipe, stderr=said, limit=_LINE_BYTES,
         )  # fmt: skip
-
-
-def _last_said(folder: Path) -> str:
-    """The end of what a process said; a refusal is one line."""
-    said = (folder / _STDERR_FILE).read_bytes()[-_TAIL_BYTES:].decode("utf-8", "replace").strip()
-    last = said.rpartition("\n")[2]
-    return last if last.startswith(_ERROR) else said

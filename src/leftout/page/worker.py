@@ -3,9 +3,9 @@
 ``python -m leftout.page.worker`` in the folder of an audit. What is asked comes as a line of JSON
 on its standard input, since others on the machine see what a process was started with: a table, and
 settings of an audit where one is asked for. A look becomes ``columns.json``, an audit the files of
-the command line in ``result``; progress, and answers as they come, are lines of JSON. Whoever
-starts it holds that input: when it ends, so does the process, without waiting for anything; files
-appear whole or not at all.
+the command line in ``result``; progress, answers as they come and a refusal are lines of JSON.
+Whoever starts it holds that input: when it ends, so does the process, without waiting for anything;
+files appear whole or not at all.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import time
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 _LEFT_ALONE = 3
 # Of the memory there is: two such processes may run beside the server.
 _WORKER_SHARE = 0.45
-_REFUSED, _FOUND, _RESULT = 2, "columns.json", Path("result")
+_FOUND, _RESULT = "columns.json", Path("result")
 # Seconds between two lines on the same step: nobody reads faster.
 _EVENT_SECONDS = 0.1
 # Parameters as the page calls them.
@@ -88,9 +88,10 @@ def main(asked: dict[str, Any]) -> None:
             else:
                 audit(_read(file, name, limits), settings)
     except InputError as error:
-        _refuse(" ".join(str(error).split()))
+        _tell("refused", sentence=" ".join(str(error).split()))
     except (MemoryError, RecursionError):
-        _refuse("The table is too large for this machine's memory. Keep a part of it.")
+        sentence = "The table is too large for this machine's memory. Keep a part of it."
+        _tell("refused", sentence=sentence)
 
 
 def bound_to_server() -> Any:
@@ -112,11 +113,6 @@ def _until_alone() -> None:
 def _in_page(name: str, *value: Any) -> str:
     """A parameter, as the page calls what people choose."""
     return _CALLED.get(name) or in_python(name, *value)
-
-
-def _refuse(sentence: str) -> NoReturn:
-    print(f"Error: {sentence}", file=sys.stderr)
-    sys.exit(_REFUSED)
 
 
 def _tell(event: str, **more: Any) -> None:
