@@ -44,39 +44,35 @@ def numbers(found):
     return [[each.in_sample, each.held_out, *each.loss] for each in found]
 
 
-@pytest.mark.parametrize("centering", ["global", "none"])
 @given(st.integers(0, 2**32 - 1), st.integers(3, 6), st.integers(1, 2), st.integers(2, 7))
-def test_held_out_and_in_sample_are_the_definitions(centering, seed, n, d, n_folds):
+def test_held_out_and_in_sample_are_the_definitions(seed, n, d, n_folds):
     X, mask = table(60, n, seed)
     other = ~mask
     other[:10] = True
     folds = np.random.default_rng(seed).integers(0, n_folds, 60)
     folds[0] = n_folds - 1
-    for group, found in zip(
-        (mask, other), fitted(X, [mask, other], d, folds, centering=centering), strict=True
-    ):
-        wanted = naive.cross_fitted_loss(X, group, folds, d, centering)
+    for group, found in zip((mask, other), fitted(X, [mask, other], d, folds), strict=True):
+        wanted = naive.cross_fitted_loss(X, group, folds, d, "global")
         scale = np.mean(np.sum(X**2, axis=1))
         assert_allclose(found.held_out, wanted, atol=1e-10 * scale)
-        wanted = group_losses(X, group, d, centering=centering)[1]
+        wanted = group_losses(X, group, d)[1]
         assert_allclose(found.in_sample, wanted, atol=1e-10 * scale)
 
 
-@pytest.mark.parametrize("centering", ["global", "none"])
 @pytest.mark.parametrize("seed", range(3))
-def test_influences_are_derivatives_by_the_rows_weights(centering, seed):
+def test_influences_are_derivatives_by_the_rows_weights(seed):
     X, mask = table(80, 5, seed)
     d, step = 2, 1e-4
-    seen = naive.seen_by_pca(X, centering)
+    seen = naive.seen_by_pca(X, "global")
     axes = naive.components(seen, 5, about_mean=False)
     rows = seen @ axes
     W = naive.components(rows[mask], d, about_mean=False).T
-    found = influences(rows, mask, np.mean(rows**2, axis=0), W, about_mean=centering == "global")
+    found = influences(rows, mask, np.mean(rows**2, axis=0), W)
 
     def moved(row, by):
         weights = np.ones(80)
         weights[row] += by
-        return naive.weighted_loss(X, mask, weights, d, centering)
+        return naive.weighted_loss(X, mask, weights, d, "global")
 
     slopes = [(moved(row, step) - moved(row, -step)) / (2 * step) for row in range(80)]
     assert_allclose(found, 80 * np.array(slopes), rtol=1e-5, atol=1e-5 * np.abs(found).max())
@@ -88,7 +84,7 @@ def test_a_turn_of_tied_components_has_a_standard_error_of_one():
     mask = np.arange(400) < 100
     W = np.array([[0.0, 1.0]])
     tied, floor, wide = (
-        influences(rows, mask, np.array(variances), W, about_mean=False)
+        influences(rows, mask, np.array(variances), W)
         for variances in ([1.0, 1.0], [1.0, 1.0 - 1e-9], [2.0, 1.0])
     )
     assert_allclose(tied, floor, rtol=1e-6)

@@ -45,7 +45,6 @@ class _FoldTable(NamedTuple):
     folds: NDArray[np.integer]  # of each row
     origins: list[Array]  # of the rows outside each fold
     shared: list[Array]  # their components
-    about_mean: bool
     kept: Array | None = None  # of each row, by a representation that is given
 
 
@@ -56,7 +55,6 @@ def cross_fitted(
     *,
     rng: np.random.Generator,
     folds: int = FOLDS,
-    centering: str = "global",
     representation: Any = None,
 ) -> list[CrossFitted]:
     """Cross-fitted ``excess`` loss of each of some fixed groups, with a 95% interval.
@@ -78,7 +76,6 @@ def cross_fitted(
     rng : numpy.random.Generator
         Draws the folds.
     folds : int
-    centering : {"global", "none"}
     representation : as for :func:`leftout.group_losses`
         One that is given stays as it is: only the group's own components come from other rows.
 
@@ -110,20 +107,19 @@ def cross_fitted(
     >>> [f"{each:.2f}" for each in (found.held_out, *found.loss, found.in_sample)]
     ['2.39', '2.57', '1.58', '3.65', '2.73']
     """
-    table = _fold_table(X, n_components, min(folds, len(X)), centering, rng, representation)
+    table = _fold_table(X, n_components, min(folds, len(X)), rng, representation)
     return [_fitted(table, mask, n_components) for mask in masks]
 
 
 def _fold_table(
-    X: Array, d: int, n_folds: int, centering: str, rng: np.random.Generator, representation: Any
+    X: Array, d: int, n_folds: int, rng: np.random.Generator, representation: Any
 ) -> _FoldTable:
     if representation is not None:  # no fold changes it
-        problem = build_problem(X, None, "excess", centering, 1, None, representation).problem
+        problem = build_problem(X, None, "excess", "global", 1, None, representation).problem
         rows, origins = problem.rows(), [np.zeros(problem.X.shape[1])] * n_folds
         folds, kept = rng.permutation(len(rows)) % n_folds, problem.norms_and_kept[1]
-        return _FoldTable(rows, np.empty(0), folds, origins, [problem.V] * n_folds, False, kept)
-    about_mean = centering == "global"
-    table = summarise(X, "global" if about_mean else "none")
+        return _FoldTable(rows, np.empty(0), folds, origins, [problem.V] * n_folds, kept)
+    table = summarise(X, "global")
     shared = shared_pca(_EXCESS, table.moments, d)
     rows = (table.rows - table.moments.origin) @ shared.axes.T
     folds = rng.permutation(len(rows)) % n_folds
@@ -131,9 +127,9 @@ def _fold_table(
     origins, components = [], []
     for fold in range(n_folds):
         outside = without(pooled(parts), _one(parts, fold))
-        origins.append(outside.total[0] / outside.count[0] * about_mean)
+        origins.append(outside.total[0] / outside.count[0])
         components.append(top_components(recentre(outside, origins[-1]).second[0], d))
-    return _FoldTable(rows, shared.eigenvalues / len(rows), folds, origins, components, about_mean)
+    return _FoldTable(rows, shared.eigenvalues / len(rows), folds, origins, components)
 
 
 def _one(moments: Moments, group: int) -> Moments:
@@ -161,7 +157,7 @@ def _fitted(table: _FoldTable, mask: Mask, d: int) -> CrossFitted:
     if table.kept is None:
         V = np.eye(W.shape[1])[:d]
         in_sample = max(basis_loss(_EXCESS, whole.second[0], V, W), 0.0) / count
-        psi = influences(table.rows, mask, table.variances, W, about_mean=table.about_mean)
+        psi = influences(table.rows, mask, table.variances, W)
     else:
         values = np.sum((table.rows[mask] @ W.T) ** 2, axis=1) - table.kept[mask]
         in_sample = values.mean()
@@ -171,9 +167,7 @@ def _fitted(table: _FoldTable, mask: Mask, d: int) -> CrossFitted:
     return _between(float(in_sample), float(total / count), psi, int(count), n_folds)
 
 
-def influences(
-    rows: Array, mask: Mask, variances: Array, W: Array, *, about_mean: bool = True
-) -> Array:
+def influences(rows: Array, mask: Mask, variances: Array, W: Array) -> Array:
     """How much each row moves the group's in-sample loss: the derivative by its weight, times m.
 
     ``rows`` are in the table's principal axes, with these ``variances``; ``W`` are the group's own
@@ -196,8 +190,7 @@ def influences(
     across = group[:, :d].T @ group[:, d:] / k
     turns = np.divide(across, gaps, out=np.zeros_like(across), where=gaps > 0.0)
     psi = -2.0 * np.einsum("ij,ij->i", rows[:, d:] @ turns.T, rows[:, :d])
-    if about_mean:
-        psi -= 2.0 * rows @ (D @ group.mean(axis=0))
+    psi -= 2.0 * rows @ (D @ group.mean(axis=0))
     values = np.einsum("ij,ij->i", group @ D, group)
     psi[mask] += (values - values.mean()) * (m / k)
     return psi
