@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
@@ -158,8 +159,8 @@ def test_what_is_reported_is_what_the_definition_says(planted, fitted):
     assert fitted.lower_bound_ <= fitted.worst_loss_ <= 0.9 * fitted.baseline_worst_loss_
     assert fitted.worst_loss_ <= fitted.bound_
     assert fitted.gap_ == pytest.approx(fitted.worst_loss_ - fitted.lower_bound_)
-    losses = [loss(X, mask, fitted.components_, 2) for mask in fitted.groups_]
-    assert max(losses) <= fitted.worst_loss_ + 1e-9
+    of_groups = [loss(X, mask, fitted.components_, 2) for mask in fitted.groups_]
+    assert max(of_groups) <= fitted.worst_loss_ + 1e-9
     assert len(fitted.groups_) == len(fitted.group_weights_) >= 2
     assert 0.9 < fitted.group_weights_.sum() < 1 + 1e-9
     kept = np.var(fitted.transform(X), axis=0) / np.var(X, axis=0).sum()
@@ -200,6 +201,32 @@ def test_the_trade_off_goes_from_ordinary_pca_to_the_worst_group(planted):
         value = t * fair.worst_loss_ + (1 - t) * variance * fair.price_
         assert fair.lower_bound_ <= value + 1e-9
         assert fair.gap_ == pytest.approx(value - fair.lower_bound_, abs=1e-9)
+
+
+def test_named_groups_are_protected_whatever_their_size(planted, fitted):
+    X, _ = planted
+    small = np.argsort(np.sum((X - fitted.inverse_transform(fitted.transform(X))) ** 2, axis=1))
+    labels = np.where(np.isin(np.arange(len(X)), small[-6:]), "few", "most")
+    fair = MinimaxPCA(2, random_state=0).fit(X, groups=labels)
+    for name, value in fair.named_losses_.items():
+        assert value == pytest.approx(loss(X, labels == name, fair.components_, 2), abs=1e-9)
+        assert value <= fair.worst_loss_ + 1e-9
+    assert list(fair.named_losses_) == ["few", "most"] and fitted.named_losses_ == {}
+    before = loss(X, labels == "few", fitted.components_, 2)
+    assert before > 1.2 * fitted.worst_loss_ and fair.named_losses_["few"] < 0.95 * before
+    assert (
+        fair.baseline_worst_loss_ >= loss(X, labels == "few", PCA(2).fit(X).components_, 2) - 1e-9
+    )
+    assert fair.lower_bound_ >= fitted.lower_bound_ * 0.97  # more groups to please
+
+
+def test_groups_are_routed_as_metadata(planted):
+    X, labels = planted
+    with sklearn.config_context(enable_metadata_routing=True):
+        fair = MinimaxPCA(2, max_rounds=2, random_state=0).set_fit_request(groups=True)
+        pipe = make_pipeline(StandardScaler(), fair)
+        pipe.fit(X, groups=labels)
+        assert list(pipe[1].named_losses_) == [0, 1, 2]
 
 
 def test_one_dimension_more(planted, fitted):
@@ -283,5 +310,7 @@ def test_tables_and_groups_that_cannot_be_used_are_refused(planted, fitted):
         MinimaxPCA(2).fit(np.ones_like(X))
     with pytest.raises(ValueError, match="Found 1 sample, but PCA needs at least 2 rows"):
         MinimaxPCA(1).fit(X[:1])
+    with pytest.raises(ValueError, match="one label per row is needed"):
+        MinimaxPCA(2).fit(X, groups=labels[:-1])
     with pytest.raises(ValueError, match="Found 3 coordinates per row"):
         fitted.inverse_transform(X[:, :3])

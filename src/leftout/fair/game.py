@@ -77,7 +77,8 @@ class Game:
     trade_off : float
         Weight ``t`` of the largest loss, above 0.
     found : list of WorstGroup
-        In the list from the start: that a search under PCA found.
+        In the list from the start: that a search under PCA found, and those to protect whatever
+        their size.
     rng : Generator
     """
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from leftout.checks import check_count, check_floor, check_whole, generator
+from leftout.checks import check_count, check_floor, check_groups, check_whole, generator
 from leftout.errors import InputError, parameter_label
 from leftout.fair.estimator import Projection
 from leftout.fair.game import ADDED, WARM, Game, Round, leading_projection
@@ -41,6 +41,10 @@ class Played(NamedTuple):
     weights: Array
     history: list[Round]
     stopped: str
+
+
+def _worst(groups: list[WorstGroup], F: Array) -> WorstGroup:
+    return max(groups, key=lambda group: group.loss(F))
 
 
 class MinimaxPCA(Projection):
@@ -83,8 +87,8 @@ class MinimaxPCA(Projection):
     n_components_, n_asked_ : int
         Number of components with ``extra``, and without.
     worst_loss_, baseline_worst_loss_ : float
-        The largest loss of a group that a search found, here and under ordinary PCA with
-        ``n_asked_`` components. Where there are at most 5,000 groups of the size,
+        The largest loss of a group that a search found or ``fit`` was given, here and under
+        ordinary PCA with ``n_asked_`` components. Where there are at most 5,000 groups of the size,
         all are compared.
     worst_group_, baseline_worst_group_ : array of bool, shape (m,)
         Whose losses these are.
@@ -105,6 +109,8 @@ class MinimaxPCA(Projection):
         The groups that bind: no projection lowers the losses of all of them further.
     group_weights_ : array of shape (g,)
         Their part in the proof of the bound.
+    named_losses_ : dict
+        Losses of the groups that ``fit`` was given.
     n_rounds_ : int
     history_ : structured array
         For each round: ``rank`` (0: fractions of dimensions), ``found`` above, ``bound`` below,
@@ -147,7 +153,7 @@ class MinimaxPCA(Projection):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, groups: ArrayLike | None = None) -> Self:
         """Find the projection.
 
         Parameters
@@ -155,6 +161,8 @@ class MinimaxPCA(Projection):
         X : table of shape (m, n)
             Numbers: an array, or a pandas, polars or pyarrow table.
         y : ignored
+        groups : array of shape (m,), optional
+            The group of each row: these are protected too, whatever their size.
 
         Returns
         -------
@@ -163,10 +171,10 @@ class MinimaxPCA(Projection):
         check_floor("trade_off", self.trade_off)
         check_whole("extra", self.extra)
         check_count("max_rounds", self.max_rounds)
-        self._fitting(X, self._fit)
+        self._fitting(X, lambda matrix: self._fit(matrix, groups))
         return self
 
-    def _fit(self, X: Array) -> None:
+    def _fit(self, X: Array, groups: ArrayLike | None) -> None:
         m = len(X)
         size = check_size("group_size", self.group_size, m)
         if size > m:
@@ -174,6 +182,7 @@ class MinimaxPCA(Projection):
                 f"{parameter_label('group_size', self.group_size)} asks for more rows than the "
                 f"{m} of the table. Choose a smaller size."
             )
+        names, place = (np.empty(0), np.empty(0)) if groups is None else check_groups(groups, m)
         table = summarise(X, self.centering)
         second = table.moments.second[0] / m
         variance = float(np.trace(second))
@@ -190,14 +199,18 @@ class MinimaxPCA(Projection):
         last = _LAST * int(self.max_rounds)
         whole = GroupSearch(rows, d, size, self.n_jobs)
         found = whole.search(pca, [], last, rng, ADDED)
-        before = found[0]
+        named = {
+            name: whole.group(np.flatnonzero(place == i)) for i, name in enumerate(names.tolist())
+        }
+        given = list(named.values())
+        before = _worst([*found, *given], pca)
         if self.trade_off == 0.0 or rank == n or values[d:].sum() <= 1e-12 * values.sum():
             F, worst = np.diag(np.arange(n) < rank).astype(float), before
             if rank > d:
-                worst = whole.search(F, [], last, rng, 1)[0]
+                worst = _worst([*whole.search(F, [], last, rng, 1), *given], F)
             played = Played(F, F, worst, 0.0, 0.0, [], np.empty(0), [], "gap")
         else:
-            played = self._play(whole, rank, found, rng)
+            played = self._play(whole, rank, given, found, rng)
         P = played.P
         V = leading(P @ (everyone + np.eye(n)) @ P, rank).vectors[:, :rank].T
         self.mean_, self.n_asked_, self.n_components_ = table.mean, d, rank
@@ -216,6 +229,7 @@ class MinimaxPCA(Projection):
         )
         self.groups_ = np.array([_mask(group.rows, m) for group in played.groups]).reshape(-1, m)
         self.group_weights_ = played.weights
+        self.named_losses_ = {name: variance * group.loss(P) for name, group in named.items()}
         self.history_ = np.array(
             [(r.rank, variance * r.found, variance * r.bound, r.groups) for r in played.history],
             dtype=ROUND_HISTORY,
@@ -225,11 +239,17 @@ class MinimaxPCA(Projection):
         self._relaxed = axes @ played.relaxed @ axes.T
 
     def _play(
-        self, full: GroupSearch, rank: int, found: list[WorstGroup], rng: np.random.Generator
+        self,
+        full: GroupSearch,
+        rank: int,
+        named: list[WorstGroup],
+        found: list[WorstGroup],
+        rng: np.random.Generator,
     ) -> Played:
         """Play for rows in coordinates of their principal axes, then look again with more effort.
 
-        ``found`` are groups that a search under PCA found.
+        ``named`` are groups to protect whatever their size, ``found`` those that a search under PCA
+        found.
         """
         X, d, t = full.X, full.d, float(self.trade_off)
         m, n = X.shape
@@ -244,7 +264,7 @@ class MinimaxPCA(Projection):
         def narrowed(groups: list[WorstGroup]) -> list[WorstGroup]:
             return groups if narrow is full else [narrow.group(group.rows) for group in groups]
 
-        game = Game(narrow, t, narrowed(found), rng)
+        game = Game(narrow, t, narrowed([*named, *found]), rng)
         relaxed, stopped = game.play(self.max_rounds, self.tol)
         P = leading_projection(relaxed.F, rank)
         best: tuple[float, Array, WorstGroup] | None = None
@@ -255,9 +275,10 @@ class MinimaxPCA(Projection):
             known = np.argsort(-game.losses(projected.F))[:WARM]
             starts = [game.groups[place].own @ back for place in known]
             groups = full.search(P, starts, _LAST * self.max_rounds, rng, _NAMED)
-            value = t * groups[0].loss(P) + (1.0 - t) * everyone.loss(P)
+            worst = _worst([*groups, *named], P)
+            value = t * worst.loss(P) + (1.0 - t) * everyone.loss(P)
             if best is None or value < best[0]:
-                best = value, P, groups[0]
+                best = value, P, worst
             if value <= (1.0 + self.tol) * projected.value:
                 break
             game.add(narrowed(groups))
