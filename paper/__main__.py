@@ -1,5 +1,6 @@
 """``python -m paper DATA_DIR``: the paper's tables and figures, ours beside theirs."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ def main(
     Takes about 20 minutes on two cores. A quick look, in two minutes:
     python -m paper DATA_DIR --dataset credit --runs 5 --samples 2
     """
-    with reported(quiet, _Log()) as report:
+    with reported(quiet) as report:
         from leftout.errors import InputError
         from leftout.files import check_folder
         from paper import reproduce
@@ -71,7 +72,8 @@ def main(
         asked = [name.strip().lower() for name in dataset.split(",") if name.strip()]
         found = reproduce(
             data_dir, datasets=asked, runs=runs, samples=samples, rows=rows, chance=chance,
-            random_state=random_state, n_jobs=n_jobs, progress=report,
+            random_state=random_state, n_jobs=n_jobs,
+            progress=report if quiet or sys.stderr.isatty() else _Log(),
         )  # fmt: skip
     brief = None
     if as_json:

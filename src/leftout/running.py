@@ -38,7 +38,7 @@ class Steps:
     def __init__(self, total: int, report: Report | bool | None) -> None:
         self.done, self.total = 0, total
         if isinstance(report, bool):
-            report = ToStderr() if report else None
+            report = _to_stderr if report else None
         self.report = report
 
     def tell(self, what: str, steps: int = 0) -> None:
@@ -47,20 +47,10 @@ class Steps:
             self.report(what, self.done, self.total)
 
 
-class ToStderr:
-    """One line on the standard error stream, rewritten as work goes on; in a log, a few lines."""
-
-    def __init__(self) -> None:
-        self.last = ""
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        line = f"leftout: {what}, {done} of {total} steps"
-        if sys.stderr.isatty():
-            end = "\n" if done == total else ""
-            print(f"\r{line}\x1b[K", end=end, file=sys.stderr, flush=True)
-        elif what != self.last or done % max(1, total // 10) == 0 or done == total:
-            print(line, file=sys.stderr, flush=True)
-        self.last = what
+def _to_stderr(what: str, done: int, total: int) -> None:
+    """A line on the standard error stream for every tenth of the way."""
+    if done % max(1, total // 10) == 0 or done == total:
+        print(f"leftout: {what}, {done} of {total} steps", file=sys.stderr, flush=True)
 
 
 class Stages:

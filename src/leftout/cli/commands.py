@@ -17,14 +17,10 @@ if TYPE_CHECKING:
     from leftout.data.encoder import TableEncoder
     from leftout.data.preparation import PreparedTable
     from leftout.data.sources import Source
-    from leftout.groups.known import KnownGroups
-    from leftout.groups.subgroups import NamedGroups
     from leftout.running import Report
 
 # Subgroups that are listed, and random groups that known ones are compared with.
 _TOP, _PERMUTATIONS = 10, 199
-# What people read while they wait.
-_NAMED_STAGE, _KNOWN_STAGE = "subgroups", "known groups"
 
 
 class _Found(NamedTuple):
@@ -86,9 +82,23 @@ def groups(**given: Any) -> None:
 
 def _groups(source: Source, given: dict[str, Any], report: Report) -> _Found:
     from leftout.cli import terminal
+    from leftout.groups.known import known_groups
+    from leftout.groups.subgroups import named_groups
 
-    intake = _taken_in(source, given)
-    named, known = _named_and_known(intake, given, report)
+    intake, known = _taken_in(source, given), None
+    asked: dict[str, Any] = {
+        "depth": given["depth"], "min_group_size": given["fewest"],
+        "random_state": given["random_state"], "n_jobs": given["n_jobs"], "progress": report,
+    }  # fmt: skip
+    named = named_groups(
+        intake.X, intake.telling, n_components=given["n_components"], top=_TOP,
+        target=intake.target, positive=intake.positive, **asked,
+    )  # fmt: skip
+    if intake.hidden:
+        known = known_groups(
+            intake.X, intake.hidden, n_components=named.n_components, permutations=_PERMUTATIONS,
+            **asked,
+        )  # fmt: skip
     data = {
         "table": {
             "source": intake.source,
@@ -123,32 +133,6 @@ def _taken_in(source: Source, given: dict[str, Any]) -> PreparedTable:
     )  # fmt: skip
     rng = generator(given["random_state"]).spawn(1)[0]
     return prepare_table(source, reading, sample=given["sample"], rng=rng)
-
-
-def _named_and_known(
-    intake: PreparedTable, given: dict[str, Any], report: Report
-) -> tuple[NamedGroups, KnownGroups | None]:
-    from leftout.groups.known import known_groups
-    from leftout.groups.subgroups import named_groups
-    from leftout.running import Stages
-
-    stages = Stages({_NAMED_STAGE: 3.0, **({_KNOWN_STAGE: 1.0} if intake.hidden else {})}, report)
-    asked: dict[str, Any] = {
-        "depth": given["depth"], "min_group_size": given["fewest"],
-        "random_state": given["random_state"], "n_jobs": given["n_jobs"],
-    }  # fmt: skip
-    named = named_groups(
-        intake.X, intake.telling, n_components=given["n_components"], top=_TOP,
-        target=intake.target, positive=intake.positive, progress=stages.begin(_NAMED_STAGE),
-        **asked,
-    )  # fmt: skip
-    if not intake.hidden:
-        return named, None
-    known = known_groups(
-        intake.X, intake.hidden, n_components=named.n_components,
-        permutations=_PERMUTATIONS, progress=stages.begin(_KNOWN_STAGE), **asked,
-    )  # fmt: skip
-    return named, known
 
 
 @click.command()

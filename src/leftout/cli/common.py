@@ -103,13 +103,13 @@ def stop() -> NoReturn:
 
 
 @contextmanager
-def reported(quiet: bool, log: Report | None = None) -> Iterator[Report]:
+def reported(quiet: bool) -> Iterator[Report]:
     """A progress bar on the standard error stream, as a function that moves it.
 
-    Nothing where nobody watches, in a pipe or a file; ``log`` is called there instead.
+    Nothing where nobody watches, in a pipe or a file.
     """
     if quiet or not sys.stderr.isatty():
-        yield log if log is not None and not quiet else lambda what, done, total: None
+        yield lambda what, done, total: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
