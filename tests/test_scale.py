@@ -24,7 +24,6 @@ from leftout.engine import work
 from leftout.engine.engines import Local
 from leftout.engine.tables import in_parts
 from leftout.solvers import alternating
-from leftout.text import number
 from scaling import ASKED, ROWS, SAMPLED, Meddling, Shuffled, said, stored
 
 SCHEMA = schema()
@@ -166,16 +165,6 @@ def test_a_whole_audit_on_the_sample(tmp_path, monkeypatch):
     assert found.trust.verdict in "ABCD" and found.trust.of_rows == 400
     assert found.harm is not None and found.known is not None and found.named is not None
     assert "<html" in found.html()
-    X = leftout.audit(frame, **ASKED).intake.X
-    groups = {line["text"]: line for line in found.to_dict()["known"]["groups"]}
-    for sex in "fm":
-        told, mask = groups[f"sex = {sex}"], (frame["sex"] == sex).to_numpy()
-        losses = leftout.group_losses(X, mask, n_components=3)
-        assert told["all_rows"]["size"] == mask.sum() and told["size"] < mask.sum()
-        assert_allclose(told["all_rows"]["loss"], losses[1], rtol=1e-9)
-        assert_allclose(told["all_rows"]["rest_loss"], losses[0], rtol=1e-9)
-        group = next(group for group in found.known.groups if group.text == told["text"])
-        assert f"on all rows {number(losses[1])}" in str(group)
 
 
 def test_the_command(folder, table, tmp_path, local):

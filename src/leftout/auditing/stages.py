@@ -46,7 +46,6 @@ from leftout.explain.sentence import better_sentence
 from leftout.fair.assessment import afterwards
 from leftout.fair.mitigation import Mitigation, mitigate
 from leftout.groups.fitted import one_vs_rest
-from leftout.groups.known import KnownGroups
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.problem_setup import SMALL, SearchProblem
 from leftout.groups.sizes import group_sizes
@@ -278,7 +277,7 @@ class AuditPipeline:
             now.examined, self.intake, self.settings, few_of(self.rows, self.X.shape[1]),
             self.wide, self.search.n_jobs, self.stages.begin(NAME),
         )  # fmt: skip
-        now = replace(now, named=named, known=known and self.counted(known))
+        now = replace(now, named=named, known=known)
         if now.chunks is not None:  # whose sentence is counted on all rows, of which these are some
             return now
         told = [
@@ -289,10 +288,6 @@ class AuditPipeline:
             for each in now.left_out_groups
         ]
         return now.each(explanation=told)
-
-    def counted(self, known: KnownGroups) -> KnownGroups:
-        """Known groups with what they lose on all rows."""
-        return known
 
     @property
     def _searched_after(self) -> NDArray[np.intp]:

@@ -1,7 +1,6 @@
-"""What was found in a sample, counted again on all rows: sentences, outcomes, known groups.
+"""What was found in a sample, counted again on all rows: sentences and outcomes.
 
-Which sentences and known groups there are was decided on a sample, where these are held against
-random groups. What holds for how many rows, and what a known group loses, follows from sums.
+Which sentences there are was decided on a sample. What holds for how many rows follows from sums.
 """
 
 from __future__ import annotations
@@ -23,16 +22,11 @@ from leftout.engine.encoding_plan import EncodingPlan
 from leftout.engine.engines import Fold
 from leftout.explain import Explanation
 from leftout.explain.sentence import Sentence, joined
-from leftout.groups.known import KnownGroup, KnownGroups, OnAllRows
 from leftout.groups.outcome import Outcome, Spread, of_means, of_shares_counted
-from leftout.linalg.losses import Array
-from leftout.linalg.moments import Moments, build, merge, stack
 from leftout.linalg.problem import Labels
 
 Counts = NDArray[np.int64]
 Conditions = tuple[Condition, ...]
-# Second moments of all groups have at most this many values, of which a chunk sends one each.
-_MOST = 1 << 23
 
 
 class GroupCounts(NamedTuple):
@@ -152,74 +146,3 @@ def _outcomes(
     if not missing:
         return found, None
     return found, Outcome(kind="missing", positive=None, **shares(sizes - known, sizes))
-
-
-@dataclass(frozen=True)
-class GroupSums:
-    """The pass that takes moments of groups; those of one way to part the rows do not overlap."""
-
-    plan: EncodingPlan
-    ways: tuple[tuple[Conditions, ...], ...]
-    origin: Array
-
-    def __call__(self, chunk: Chunk) -> Moments:
-        names = sorted({c.column for way in self.ways for group in way for c in group})
-        both = zip(self.plan.blocks(chunk), self.plan.columns(chunk, names), strict=True)
-        return reduce(merge, (self.over(rows, columns) for (_, rows), (_, columns) in both))
-
-    def over(self, rows: Array, columns: dict[str, Column]) -> Moments:
-        """Moments of every group, those of the first way first."""
-        found = []
-        for way in self.ways:
-            labels = np.full(len(rows), len(way))  # whoever is in none
-            for place, conditions in enumerate(way):
-                holds = [each.holds(columns[each.column]) for each in conditions]
-                labels[np.logical_and.reduce(holds)] = place
-            made = build(rows, labels, n_groups=len(way) + 1, origin=self.origin)
-            count, total, second = (sums[:-1] for sums in made[:3])
-            found.append(Moments(count, total, second, made.origin))
-        return stack(*found)
-
-
-def on_all_rows(
-    known: KnownGroups,
-    plan: EncodingPlan,
-    chunks: Sequence[Chunk],
-    fold: Fold,
-    pooled: Moments,
-    V: Array,
-) -> KnownGroups:
-    """Known groups of a sample, with what they lose on all rows; as they are, if they are many."""
-    ways: dict[tuple[str, ...], list[KnownGroup]] = {}
-    for group in known.measured:
-        ways.setdefault(tuple(group.labels), []).append(group)
-    groups = [group for way in ways.values() for group in way]
-    if not 0 < len(groups) * V.shape[1] ** 2 <= _MOST:
-        return known
-    parts = tuple(tuple(group.conditions for group in way) for way in ways.values())
-    sums = fold(GroupSums(plan, parts, pooled.origin), chunks, merge)
-    exact = {id(group): _figures(sums, at, pooled, V) for at, group in enumerate(groups)}
-    return replace(
-        known, groups=[replace(group, all_rows=exact.get(id(group))) for group in known.groups]
-    )
-
-
-def _figures(sums: Moments, at: int, pooled: Moments, V: Array) -> OnAllRows:
-    size, everyone = float(sums.count[at]), float(pooled.count[0])
-    variance, kept, own = _shares(sums.second[at], V)
-    _, rest_kept, rest_own = _shares(pooled.second[0] - sums.second[at], V)
-    return OnAllRows(
-        size=int(size),
-        share=size / everyone,
-        retained=kept / (variance or np.nan),
-        retained_own=own / (variance or np.nan),
-        loss=(own - kept) / size,
-        rest_loss=(rest_own - rest_kept) / (everyone - size),
-    )
-
-
-def _shares(second: Array, V: Array) -> tuple[float, float, float]:
-    """Variance of some rows, and what the shared components and their own keep of it."""
-    kept = np.einsum("ij,jk,ik->", V, second, V)
-    own = np.linalg.eigvalsh(second)[-len(V) :].sum()
-    return float(np.trace(second)), float(kept), float(own)

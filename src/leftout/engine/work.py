@@ -23,14 +23,13 @@ from leftout.auditing.stages import AuditPipeline
 from leftout.checks import generator
 from leftout.engine.encoding_plan import ChunkedRows, EncodingPlan, prepare_chunks
 from leftout.engine.engines import Engine, Local
-from leftout.engine.exact_counts import on_all_rows, with_exact_counts
+from leftout.engine.exact_counts import with_exact_counts
 from leftout.engine.state import Passes
 from leftout.engine.tables import ChunkedTable
 from leftout.errors import InputError, parameter_label
 from leftout.evidence.stability import Stability
 from leftout.explain.attribution import split_losses
 from leftout.fair.mitigation import Mitigation, mitigate_summary
-from leftout.groups.known import KnownGroups
 from leftout.groups.partition import GroupRule, MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem, fitted_here
 from leftout.groups.sizes import group_sizes
@@ -53,7 +52,7 @@ _FEWEST = 20
 ALL_ROWS = (
     "table", "columns", "pca", "partition", "groups.left_out", "mitigation",
     "groups.explanation.disparity_by_feature", "groups.explanation.sentence",
-    "groups.explanation.outcome", "known.groups.all_rows",
+    "groups.explanation.outcome",
 )  # fmt: skip
 OF_SAMPLE = (
     "groups.explanation.rules", "groups.explanation.typical",
@@ -164,15 +163,6 @@ class ChunkedAudit(AuditPipeline):
             sides, ["rest", "the left-out group"], self.all_rows.problem.d, names=list(self.X),
             progress=report,
         )  # fmt: skip
-
-    def counted(self, known: KnownGroups) -> KnownGroups:
-        """Known groups with what they lose on all rows."""
-        if len(self.X) == self.n_rows:
-            return known
-        problem = self.all_rows.problem
-        return on_all_rows(
-            known, self.plan, self.parts.chunks, self.passes.fold, problem.pooled, problem.V
-        )
 
     def _searched(self, plan: GroupPlan) -> SearchResult:
         m, n, size, problem = self.n_rows, self.table.n_features, plan.size, self.all_rows.problem

@@ -38,18 +38,6 @@ _MEASURED = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnAllRows(Serializable):
-    """A group's own figures on all rows of a table, of which a sample was looked at."""
-
-    size: int
-    share: float
-    retained: float
-    retained_own: float
-    loss: float
-    rest_loss: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class KnownGroup(Serializable):
     """One group: what holds for its rows, and how PCA serves it.
 
@@ -77,8 +65,6 @@ class KnownGroup(Serializable):
         How often a random group of its size loses as much, not corrected for the others.
     cross_fitted : Interval
         Loss on rows that neither PCA has seen, and its 95% interval.
-    all_rows : OnAllRows or None
-        Of a table in chunks: the same of all rows, where the rest is of a sample.
     left_out : bool
         Whether it loses more than random groups (``p_value`` is 0.05 or less), more than the rest,
         and at least a hundredth of its variance more than random groups do.
@@ -101,7 +87,6 @@ class KnownGroup(Serializable):
     p_value: float = np.nan
     p_alone: float = np.nan
     cross_fitted: Interval = Interval(np.nan, np.nan, np.nan)
-    all_rows: OnAllRows | None = None
 
     @property
     def text(self) -> str:
@@ -141,8 +126,6 @@ class KnownGroup(Serializable):
         text = f"{head}, loss {number(self.loss)}, rest {number(self.rest_loss, self.loss)}"
         if np.isfinite(self.random):
             text += f", random groups {number(self.random)}, {describe_p(self.p_value)}"
-        if self.all_rows is not None:
-            text += f"; on all rows {number(self.all_rows.loss)}"
         return f"{text})"
 
 
