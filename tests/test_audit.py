@@ -119,7 +119,7 @@ def test_names_and_known_groups_are_those_of_their_functions(found, table):
     assert "town" in [column.name for column in columns]
     named = leftout.named_groups(intake.X, columns, n_components=3, target=intake.target)
     whys = [line.pop("why") for line in told["named"]["groups"]]
-    assert all(why["tables"] == 19 for why in whys) and told["named"]["names"] > 100
+    assert all(whys) and told["named"]["tables"] == 19 and told["named"]["names"] > 100
     alone = [dict(line, why=None) for line in told["named"]["groups"]]
     assert alone == named.to_dict()["groups"]
     assert "town = Beeley" in told["named"]["groups"][0]["condition"]
