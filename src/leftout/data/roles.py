@@ -170,8 +170,14 @@ def value_of(target: Column, value: Any) -> str:
     return target.show(value) if target.categories is None else target.categories[value]
 
 
-def level_of(target: Column, positive: Any = None) -> Any:
+def level_of(target: Column | None, positive: Any = None) -> Any:
     """The value of a target whose rate counts, of several the most frequent; None: its mean."""
+    if target is None:
+        if positive is None:
+            return None
+        raise InputError(
+            f"{parameter_label('positive', positive)} is a value of a target, but none is given."
+        )
     levels = levels_of(target, positive)
     if levels is None or len(levels) == 1:
         return None if levels is None else levels[0]

@@ -266,14 +266,10 @@ def _in_words(predicted: Column, labels: Mapping[str, str]) -> Column:
 
 def _counts(target: Column | None, positive: Any, kinds: Mapping[str, ColumnFacts]) -> Any:
     """The target's value whose rate counts, as text; None if its mean does."""
+    level = level_of(target, positive)
     if target is None:
-        if positive is not None:
-            raise InputError(
-                f"{parameter_label('positive', positive)} is a value of a target, but none is "
-                "given."
-            )
         return None
-    levels, level = levels_of(target, positive), level_of(target, positive)
+    levels = levels_of(target, positive)
     name, kind = as_name(target.name), kinds.get(target.name)
     if levels is None:
         if kind is not None and kind.kind == "code":

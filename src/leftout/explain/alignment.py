@@ -190,11 +190,6 @@ def align(table: Any, labels: ArrayLike, sensitive: Iterable[Any] = ()) -> list[
         for column in columns
         for line in _lines(column, group)
     ]
-    return ranked(lines)
-
-
-def ranked(lines: list[Alignment]) -> list[Alignment]:
-    """Lines with corrected p-values, those most alike first."""
     done = []
     for searched in (False, True):  # tests are corrected among tests alone
         alike = [line for line in lines if line.searched == searched]

@@ -11,7 +11,7 @@ import pandas as pd
 
 from leftout.checks import check_count, check_floor, generator, is_int
 from leftout.data.binning import BinnedColumn
-from leftout.data.columns import Column, columns_of, named
+from leftout.data.columns import columns_of, named
 from leftout.data.conditions import Condition, Mask
 from leftout.data.matrix import check_matrix, check_rows
 from leftout.data.roles import assign, level_of, with_values
@@ -329,7 +329,8 @@ def named_groups(
     columns, target = with_values(columns, target, "target")
     roles = assign(columns, target, drop=drop)
     aim = named(columns, roles.target)
-    levels = _counting_level(aim, positive)
+    level = level_of(aim, positive)
+    levels = None if level is None else [level]
     columns = [column for column in columns if column.name not in roles.aside]
     steps = Steps(2, progress)
     steps.tell("names")
@@ -370,19 +371,6 @@ def named_groups(
         complete=looked.complete,
         columns=list(search.columns),
     )
-
-
-def _counting_level(target: Column | None, positive: Any) -> list[Any] | None:
-    """The value of a target that counts: of several the most frequent, if nobody says which."""
-    if target is None:
-        if positive is not None:
-            raise InputError(
-                f"{parameter_label('positive', positive)} is a value of a target, but none is "
-                "given."
-            )
-        return None
-    level = level_of(target, positive)
-    return None if level is None else [level]
 
 
 def _figures(
