@@ -171,11 +171,8 @@ def test_a_wide_table_needs_no_matrix_of_its_columns():
     assert leftout.group_losses(X, np.arange(20) % 2, 3).shape == (2,)
 
 
-@pytest.mark.parametrize("rest", range(3))
-def test_disparities_are_weighted_by_the_sizes_of_groups(rest):
+def test_disparities_are_weighted_by_the_sizes_of_groups():
     losses, count = np.array([0.3, 1.7, 0.9]), np.array([50.0, 7.0, 20.0])
-    order = [rest, *(side for side in range(3) if side != rest)]
-    want = naive.mean_disparity(losses[order], count[order])
-    assert mean_disparity(losses, count, rest) == pytest.approx(want)
+    assert mean_disparity(losses, count) == pytest.approx(naive.mean_disparity(losses, count))
     pair = losses[[0, 1]], count[[0, 1]]
-    assert mean_disparity(*pair, 0) == losses[1] - losses[0]  # of one group to the bit
+    assert mean_disparity(*pair) == losses[1] - losses[0]  # of one group to the bit

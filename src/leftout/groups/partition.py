@@ -472,7 +472,7 @@ class MaxDisparityPartition(BaseEstimator):
         self.labels_ = labels.astype(np.intp)
         self.sizes_ = moments.count.astype(np.intp)
         self.disparities_ = self.losses_[1:] - self.losses_[0]
-        self.disparity_ = float(mean_disparity(self.losses_, moments.count, 0))
+        self.disparity_ = float(mean_disparity(self.losses_, moments.count))
         variance = np.trace(moments.second, axis1=1, axis2=2)
         hidden = -_HIDDEN * float((variance / moments.count).max())
         for size in self.sizes_[1:][self.disparities_ < hidden]:

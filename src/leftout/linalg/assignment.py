@@ -69,7 +69,7 @@ class Partition:
     @property
     def value(self) -> float:
         """The mean of the disparities, weighted by the groups' sizes: what a search raises."""
-        return float(mean_disparity(self.losses, self.sizes.astype(np.float64), 0))
+        return float(mean_disparity(self.losses, self.sizes.astype(np.float64)))
 
     @cached_property
     def sizes(self) -> NDArray[np.intp]:

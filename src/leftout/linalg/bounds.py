@@ -104,7 +104,7 @@ def certified_bound(problem: Problem, size: int) -> float:
         d=problem.loss.rank(problem.d, n),
     )
     most = ceiling.lowest()[0] + _ROUNDING * float(problem.norms_and_kept[0].max())
-    return float(problem.disparity_bound(most, size))
+    return problem.disparity_bound(most, size)
 
 
 @dataclass(frozen=True)

@@ -233,15 +233,15 @@ def evaluate(loss: Loss, moments: Moments, V: Array, own: Array | None = None) -
 
 
 @kernel
-def mean_disparity(losses: Array, count: Array, rest: int) -> float:
+def mean_disparity(losses: Array, count: Array) -> float:
     """What left-out rows lose beyond the rest's on average: ``sum k_j (loss_j - rest) / sum k_j``.
 
-    Each group's disparity weighs as many rows as it has. Of one group it is that group's.
+    Each group's disparity weighs as many rows as it has; the rest comes first. Of one group it is
+    that group's.
     """
-    left_out, value = count.sum() - count[rest], 0.0
-    for group in range(losses.size):
-        if group != rest:
-            value += count[group] / left_out * (losses[group] - losses[rest])
+    left_out, value = count.sum() - count[0], 0.0
+    for group in range(1, losses.size):
+        value += count[group] / left_out * (losses[group] - losses[0])
     return value
 
 

@@ -137,20 +137,15 @@ class Problem:
         """Rows by falling reach."""
         return np.argsort(-self.reach, kind="stable")
 
-    @cached_property
-    def _mean_reach(self) -> Array:
-        """Mean of the ``k`` longest reaches, at place ``k - 1``."""
-        return np.cumsum(self.reach[self.by_reach]) / np.arange(1, len(self.X) + 1)
-
     def bound(self, size: int) -> float:
         """Certified upper bound on the disparity of any left-out group of ``size`` rows.
 
         A group's loss is at most the mean reach of its rows, so at most the mean of the ``size``
         longest.
         """
-        return self.disparity_bound(float(self._mean_reach[size - 1]), size)
+        return self.disparity_bound(float(self.reach[self.by_reach[:size]].mean()), size)
 
-    def disparity_bound(self, loss: Any, size: Any) -> Any:
+    def disparity_bound(self, loss: float, size: int) -> float:
         """No group of ``size`` rows has a larger disparity, if none has a larger ``loss``.
 
         Under a projection the rest's loss is not negative. Otherwise, with ``D`` the sum of the d

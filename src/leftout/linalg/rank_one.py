@@ -146,12 +146,12 @@ def exchange(
     where there is one.
     """
     labels, n_sides = labels.copy(), len(sides.losses)
-    value = mean_disparity(sides.losses, sides.count, 0)
+    value = mean_disparity(sides.losses, sides.count)
     # Undone moves leave roundings behind: a gain must stand clear of them.
     least = 1e-11 * abs(value)
 
     def value_after(row: int, a: int, b: int) -> float:
-        return float(mean_disparity(*sides_after(sides, X[row], kept[row], a, b), 0))
+        return float(mean_disparity(*sides_after(sides, X[row], kept[row], a, b)))
 
     for i, a in enumerate(labels.tolist() if free else ()):
         if sides.count[a] > min_size:
