@@ -74,7 +74,7 @@ def rule_frequency(
             for single in (True, False):
                 those = np.flatnonzero((rules.group == group) & (rules.single == single))
                 for place in those[:top].tolist():
-                    key = group, rules.variables(place)
+                    key = group, tuple(each.column for each in rules[place].antecedents)
                     led[key].add(run)
                     lifts[key].append(float(rules.lift[place]))
     runs_of = {key: len(some) for key, some in led.items()}

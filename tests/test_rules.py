@@ -172,7 +172,7 @@ def test_rules_fall_in_lift_and_meet_the_floors():
     assert [r.text for r in few.of(0)] == [r.text for r in found.of(0)][:3] and len(few) == 6
     strict = find_rules(table, labels, min_confidence=0.9, min_support=0.05)
     assert (strict.confidence >= 0.9).all() and (strict.support >= 0.05).all()
-    with pytest.raises(IndexError, match="rules"):
+    with pytest.raises(IndexError):
         few[6]
 
 

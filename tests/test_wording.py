@@ -15,7 +15,7 @@ import leftout
 from known import compare_outcome
 from leftout.explain import describe
 from leftout.explain.alignment import align, typical_values
-from leftout.text import as_name, date, lapse, number, points, shortest
+from leftout.text import as_name, date, number, points, shortest
 
 EXPONENT = re.compile(r"\d[eE][+-]?\d")
 DAY = 86_400e6
@@ -101,17 +101,6 @@ def test_dates_without_a_time_or_before_1970():
     assert date(-DAY) == "1969-12-31"
     assert date(-DAY / 2) == "1969-12-31 12:00:00"
     assert date(-DAY / 2, 9 * DAY) == "1969-12-31"
-
-
-@pytest.mark.parametrize(
-    ("days", "text"),
-    [
-        (731.0, "2 years"), (-1669.4, "4.57 years"), (730.0, "730 days"), (2.0, "2 days"),
-        (1.99, "47.8 hours"), (-1 / 24, "60 minutes"), (1 / 86_400, "1 second"), (0.0, "0 seconds"),
-    ],
-)  # fmt: skip
-def test_a_lapse(days, text):
-    assert lapse(days * DAY) == text
 
 
 def people(n=300):

@@ -23,10 +23,7 @@ ZERO_LOSS = 1e-12
 # Of a longer list, so many are named.
 _LEADING = 3
 _SECOND = 1e6  # dates are in microseconds
-_HOUR, _DAY = 3_600 * _SECOND, 86_400 * _SECOND
-_LAPSES = {
-    "year": 365.2425 * _DAY, "day": _DAY, "hour": _HOUR, "minute": 60 * _SECOND, "second": _SECOND,
-}  # fmt: skip
+_DAY = 86_400 * _SECOND
 
 _PARTS = {
     "half": 1 / 2, "a third": 1 / 3, "a quarter": 1 / 4, "a fifth": 1 / 5, "a tenth": 1 / 10,
@@ -193,20 +190,6 @@ def date(value: float, spread: float | None = None) -> str:
     if spread is not None and spread >= 60 * _SECOND:
         when = when.astype("M8[D]" if spread >= _DAY else "M8[m]")
     return str(when).removesuffix(".000000").removesuffix("T00:00:00").replace("T", " ")
-
-
-def lapse(value: float) -> str:
-    """How long microseconds are, whichever way, in the largest unit that there are two of.
-
-    Examples
-    --------
-    >>> lapse(-1.5e14), lapse(2.6e11), lapse(3.1e6)
-    ('4.75 years', '3.01 days', '3.1 seconds')
-    """
-    size = abs(value)
-    unit = next((unit for unit, one in _LAPSES.items() if size >= 2 * one), "second")
-    text = number(size / _LAPSES[unit])
-    return f"{text} {unit}" + "s" * (text != "1")
 
 
 def listed(words: list[str]) -> str:

@@ -23,7 +23,7 @@ from leftout.linalg.significance import (
     of_shares,
     over_spread,
 )
-from leftout.text import as_name, date, lapse, leading, number, percent
+from leftout.text import as_name, date, leading, number, percent
 
 # Cells with a smaller expected count are too few for the chi-square distribution.
 _FEW = 5.0
@@ -139,12 +139,10 @@ class Alignment(Serializable):
         if self.matters and not matters(self.difference):
             apart = f"up to {100 * (self.ks or 0.0):.0f} points apart"
             return f"nearly the same on average, but distributed otherwise, {apart}"
-        if self.dates and self.means is not None:
-            gap = self.means[0] - self.means[1]
-            return f"{lapse(gap)} {'later' if gap > 0 else 'earlier'} on average"
         size = abs(self.standardised)
         by = f", by {size:.2f} standard deviations" if np.isfinite(size) else ""
-        return f"{'higher' if self.standardised > 0 else 'lower'} on average{by}"
+        more, less = ("later", "earlier") if self.dates else ("higher", "lower")
+        return f"{more if self.standardised > 0 else less} on average{by}"
 
     @property
     def tested(self) -> str:

@@ -99,8 +99,6 @@ class Rules:
         return self.confidence / (np.array(self.sizes)[self.group] / sum(self.sizes))
 
     def __getitem__(self, place: int) -> Rule:
-        if not -len(self) <= place < len(self):
-            raise IndexError(f"There are {len(self)} rules; {place} is not one of them.")
         one = self.take(np.array([place]))
         numbers = ("group", "count", "covered", "support", "confidence", "lift")
         return Rule(
@@ -159,10 +157,6 @@ class Rules:
     def mask(self, place: int) -> Mask:
         """The rows that satisfy a rule's antecedents."""
         return np.logical_and.reduce([binned.codes == code for binned, code in self._bins(place)])
-
-    def variables(self, place: int) -> tuple[str, ...]:
-        """Names of the columns that a rule speaks of, in the order of the table."""
-        return tuple(binned.column.name for binned, _ in self._bins(place))
 
     @cached_property
     def _starts(self) -> Places:
