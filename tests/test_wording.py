@@ -135,11 +135,11 @@ def test_means_of_columns_are_in_the_columns_own_words():
         assert lines[name].dates and lines[name].sides() == tuple(m.strftime(form) for m in means)
         # data keep the number
         assert lines[name].means[0] == pytest.approx(means[0].value / 1e3, rel=1e-12)
-    later = table["joined"][group].mean() - table["joined"][~group].mean()
-    years = later.total_seconds() / 86_400 / 365.2425
-    assert str(lines["joined"]) == f"joined {years:.2f} years later on average"
+    spread = abs(lines["joined"].difference)
+    by = f"on average, by {spread:.2f} standard deviations"
+    assert str(lines["joined"]) == f"joined later {by}"
     back = {line.column: line for line in align(table, ~group)}
-    assert str(back["joined"]) == f"joined {years:.2f} years earlier on average"
+    assert str(back["joined"]) == f"joined earlier {by}"
     for name in ("epoch", "income", "loss"):
         means = [table[name][side].mean() for side in (group, ~group)]
         assert lines[name].sides() == tuple(f"{mean:,.0f}" for mean in means)
