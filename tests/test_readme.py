@@ -181,7 +181,8 @@ def test_trust_example(lines_of):
     assert lines[1].startswith("Most of the loss, ")
     assert "structure of its own" in lines[1]
     assert lines[2].startswith("Interval(value=") and int(lines[3]) > 30
-    assert lines[4].startswith("Group: 40 of 400 rows, the worst-represented tenth.")
+    assert lines[4].startswith("Group: The PCA keeps 90% of the variance")
+    assert "40 of 400" in lines[4]
 
 
 def test_explain_example(lines_of):
@@ -229,12 +230,10 @@ def test_fair_search_example(lines_of):
     assert re.fullmatch(r"\[[01]( [01]){4}\]", labels)
 
 
-def test_search_again_example(lines_of):
-    *lines, said, told = lines_of("docs/guide/fair.md", 3)
-    assert [re.match(r"[A-Za-z ]+PCA|PCA", line)[0] for line in lines] == [
-        "PCA", "Fair PCA", "MinimaxPCA",
-    ]  # fmt: skip
-    assert said.startswith(("True ", "False ")) and told.startswith("Under PCA the group's 60 rows")
+def test_minimax_example(lines_of):
+    (line,) = lines_of("docs/guide/fair.md", 3)
+    before, after, bound = map(float, line.split())
+    assert before > after >= bound - 1e-9
 
 
 def test_minimax_in_a_grid_search_example(lines_of):
@@ -245,7 +244,10 @@ def test_minimax_in_a_grid_search_example(lines_of):
 
 
 def test_trade_off_example(lines_of):
-    lines = [list(map(float, line.split())) for line in lines_of("docs/guide/mitigate.md", 1)]
+    *fits, last = lines_of("docs/guide/mitigate.md", 1)
+    lines = [list(map(float, line.split())) for line in fits]
+    found, bound = map(float, last.strip("()").split(","))
+    assert found >= bound - 1e-9
     weights, worst, prices = zip(*lines, strict=True)
     assert weights == (0.0, 0.5, 1.0) and worst[0] > worst[-1] and prices[0] < prices[-1]
 

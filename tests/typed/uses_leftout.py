@@ -24,7 +24,6 @@ from leftout import (
     datasets,
     explain,
     solvers,
-    stability,
 )
 
 
@@ -69,5 +68,5 @@ def cost(X: NDArray[np.float64], y: NDArray[np.int64], groups: NDArray[np.int64]
     encoder = TableEncoder()
     planted, labels = datasets.make_planted(100, 8, 2, 30, random_state=0)
     assert_type(planted, NDArray[np.float64])
-    print(encoder, labels, explain, stability, leftout.__version__)
+    print(encoder, labels, explain, leftout.__version__)
     return paid.summary()
