@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from leftout.auditing import group_selection
@@ -20,17 +22,21 @@ from leftout.auditing.record import Chunks
 from leftout.auditing.result import Audit
 from leftout.auditing.stages import AuditPipeline
 from leftout.checks import generator
+from leftout.data.columns import Column
+from leftout.data.roles import levels_of
 from leftout.engine.encoding_plan import ChunkedRows, EncodingPlan, prepare_chunks
 from leftout.engine.engines import Engine, Local
-from leftout.engine.exact_counts import with_exact_counts
 from leftout.engine.state import Passes
 from leftout.engine.tables import ChunkedTable
 from leftout.errors import InputError, parameter_label
 from leftout.evidence.stability import Stability
+from leftout.explain import Explanation
 from leftout.explain.attribution import split_losses
 from leftout.explain.explanation import by_feature
+from leftout.explain.sentence import Sentence
 from leftout.fair.estimator import FairPCA
 from leftout.fair.mitigation import Mitigation, across_dimensions, mitigation_of
+from leftout.groups.outcome import outcomes, without_outcome
 from leftout.groups.partition import GroupRule, MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem, fitted_here
 from leftout.groups.sizes import group_sizes
@@ -138,15 +144,38 @@ class ChunkedAudit(AuditPipeline):
             start.explanation,
             disparity_by_feature=by_feature(losses, list(self.X), self.intake.sources),
         )
-        explanation = with_exact_counts(
-            explanation, self.intake, self.plan, self.parts.chunks, self.labels, self.passes.fold,
-        )  # fmt: skip
         return replace(
-            start.each(partition=[found], explanation=[explanation]),
+            start.each(partition=[found], explanation=[self._counted(explanation)]),
             partition=found,
             smallest=self.all_rows.problem.min_size,
             scree=self.all_rows.explained,
             chunks=self._chunks(found, sampled),
+        )
+
+    def _counted(self, explanation: Explanation) -> Explanation:
+        """The explanation of a sample, with the counts of all rows.
+
+        Whether the sentence covers a row, and the row's outcome, are a byte and a number: of all
+        rows these fit into memory, beside the labels.
+        """
+        target, sentence, group = self.intake.target, explanation.sentence, self.labels == 1
+        if target is None and sentence is None:
+            return explanation
+        told = self.table.read(ToldRows(sentence, None if target is None else target.name))
+        if sentence is not None:
+            hit = told[0]
+            exact = replace(
+                sentence, covered=int(hit.sum()), count=int((hit & group).sum()),
+                size=int(group.sum()), n_rows=len(group),
+            )  # fmt: skip
+            explanation = replace(explanation, sentence=exact)
+        if target is None:
+            return explanation
+        everyone, levels = replace(target, values=told[-1]), levels_of(target, self.intake.positive)
+        return replace(
+            explanation,
+            outcome=outcomes(everyone, group, levels),
+            no_outcome=without_outcome(everyone, group, levels),
         )
 
     def mitigated(self, found: MaxDisparityPartition, report: Report) -> Mitigation:
@@ -239,6 +268,27 @@ def scored(
     """How far every row leans to the left-out side."""
     engine = Local() if engine.closed else engine  # a cluster that was started for the audit
     return ChunkedRows(plan, parts.chunks, engine.fold).run(RowScores(found._rule))
+
+
+@dataclass(frozen=True)
+class ToldRows:
+    """The pass that says whether the sentence covers each row, and its value of the target."""
+
+    sentence: Sentence | None
+    target: str | None
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that it looks at."""
+        told = () if self.sentence is None else self.sentence.conditions
+        return sorted({each.column for each in told} | ({self.target} if self.target else set()))
+
+    def over(self, columns: dict[str, Column]) -> list[NDArray[Any]]:
+        told = [] if self.sentence is None else [self.sentence.holds(columns)]
+        return told if self.target is None else [*told, columns[self.target].values]
+
+    def merge(self, a: list[NDArray[Any]], b: list[NDArray[Any]]) -> list[NDArray[Any]]:
+        return [np.concatenate(both) for both in zip(a, b, strict=True)]
 
 
 @dataclass(frozen=True)
