@@ -6,7 +6,7 @@ turns the cells of a column into what the sample's became, and summaries of bloc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -202,6 +202,15 @@ def target_scale(target: Column | None, positive: Any) -> tuple[Any, float]:
     level = level_of(target, positive)
     y = numbers_at(target, level)
     return level, float(y[np.isfinite(y)].mean())
+
+
+def summaries_of(
+    columns: Iterable[Column], target: Column | None, positive: Any
+) -> list[ColumnSummary]:
+    """Summaries of columns that are read already."""
+    level, centre = target_scale(target, positive)
+    y = None if target is None else numbers_at(target, level) - centre
+    return [ColumnSummary.of(column, column, y=y) for column in columns]
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import Floats
 from leftout.data.files.arrow import as_pandas
-from leftout.data.preparation import PreparedTable, check_length, check_width
-from leftout.data.schema_inference import TableSchema, infer_schema
+from leftout.data.preparation import PreparedTable, check_length, check_width, infer_schema
 from leftout.engine.chunks import Chunk, is_text, n_rows_of
 from leftout.engine.engines import Fold
 from leftout.errors import InputError
@@ -150,17 +149,11 @@ def prepare_chunks(
         declared.check(raw, [summary.declared.tolist() for summary in found])
         return found
 
-    schema: TableSchema = infer_schema(raw, declared, reading, summarize=summarize)
-    prepared = PreparedTable(
-        **vars(schema),
-        source=source,
-        file=None,
-        rows=places,
+    prepared = infer_schema(
+        raw, declared, reading, summarize=summarize, source=source, file=None, rows=places,
         n_rows=n_rows,
-        X=schema.encoder.fit_scale(schema.searched),
-        index=None,
-    )
-    return EncodingPlan(schema.encoder, schema.readers), prepared
+    )  # fmt: skip
+    return EncodingPlan(prepared.encoder, prepared.readers), prepared
 
 
 def _raw_rows(places: Places, chunk: Chunk) -> list[pa.Table]:
@@ -218,11 +211,9 @@ class ChunkedRows:
         """A pass over all blocks, merged in their order."""
         return self.fold(partial(_passed, self.plan, one), self.chunks, one.merge)
 
-    def read(self, one: ColumnPass) -> list[NDArray[Any]]:
-        """A pass over columns as people know them, merged in the order of the rows; or nothing."""
-        return (
-            self.fold(partial(_read, self.plan, one), self.chunks, one.merge) if one.names else []
-        )
+    def read(self, one: Any) -> Any:
+        """A pass over columns of some ``names``, as people know them, merged in their order."""
+        return self.fold(partial(_read, self.plan, one), self.chunks, one.merge)
 
     def take(self, places: Places) -> Array:
         """Some rows, their places in rising order."""
