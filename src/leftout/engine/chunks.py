@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,12 +122,11 @@ def listed(source: Any) -> list[Chunk]:
             )
         sizes = [meta.row_group(group).num_rows for group in range(meta.num_row_groups)]
         groups += [(path, group, n_rows, before) for group, n_rows in enumerate(sizes) if n_rows]
-    schema = unify(schemas)
-    chunks, start = [], 0
-    for path, group, n_rows, before in groups:
-        chunks.append(Chunk(path, group, start, n_rows, before, schema))
-        start += n_rows
-    return chunks
+    schema, starts = unify(schemas), accumulate((size for *_, size, _ in groups), initial=0)
+    return [
+        Chunk(path, group, start, n_rows, before, schema)
+        for (path, group, n_rows, before), start in zip(groups, starts, strict=False)
+    ]
 
 
 def n_rows_of(chunks: Sequence[Chunk]) -> int:
@@ -137,20 +137,17 @@ def n_rows_of(chunks: Sequence[Chunk]) -> int:
 def paths_of(source: Any, suffixes: tuple[str, ...]) -> list[str]:
     """The files that a path, pattern, folder, list or dataset stands for."""
     if hasattr(source, "files") and hasattr(source, "schema"):  # pyarrow.dataset
-        paths = [os.fspath(path) for path in source.files]
-        return [path if os.path.exists(path) else f"/{path}" for path in paths]
-    if isinstance(source, str | os.PathLike):
-        return _expanded(os.fspath(source), suffixes)
-    if are_paths(source):
-        found = [path for each in source for path in _expanded(os.fspath(each), suffixes)]
-        for place, path in enumerate(found):
-            if path in found[:place]:
-                raise InputError(f"{called(path)} is listed twice. Name every file once.")
-        return found
-    raise InputError(
-        f"Found {type(source).__name__} where files of a table are needed: a path, a pattern such "
-        "as 'data/*.parquet', a folder, a list of paths, or a pyarrow.dataset.Dataset."
-    )
+        return [path if os.path.exists(path) else f"/{path}" for path in source.files]
+    each = [source] if isinstance(source, str | os.PathLike) else source
+    if not are_paths(each):
+        raise InputError(
+            f"Found {type(source).__name__} where files of a table are needed: a path, a pattern "
+            "such as 'data/*.parquet', a folder, a list of paths, or a pyarrow.dataset.Dataset."
+        )
+    found = [path for one in each for path in _expanded(os.fspath(one), suffixes)]
+    for path in (path for place, path in enumerate(found) if path in found[:place]):
+        raise InputError(f"{called(path)} is listed twice. Name every file once.")
+    return found
 
 
 def are_paths(source: Any) -> bool:
@@ -289,13 +286,11 @@ def _read_as(kind: pa.DataType) -> pa.DataType:
 
     if is_a.is_dictionary(kind):
         return pa.dictionary(pa.int32(), pa.large_string(), kind.ordered)
-    for made, are in (
-        (pa.uint64(), (is_a.is_uint64,)),
-        (pa.int64(), (is_a.is_integer,)),
-        (pa.float64(), (is_a.is_floating, is_a.is_decimal, is_a.is_duration, is_a.is_time)),
-        (pa.timestamp("us"), (is_a.is_timestamp, is_a.is_date)),
-        (pa.large_string(), (is_a.is_string, is_a.is_large_string, is_a.is_string_view)),
-    ):
-        if any(is_it(kind) for is_it in are):
-            return made
-    return kind
+    if is_a.is_integer(kind):
+        return pa.uint64() if is_a.is_uint64(kind) else pa.int64()
+    floats = (is_a.is_floating, is_a.is_decimal, is_a.is_duration, is_a.is_time)
+    if any(is_it(kind) for is_it in floats):
+        return pa.float64()
+    if is_a.is_timestamp(kind) or is_a.is_date(kind):
+        return pa.timestamp("us")
+    return pa.large_string() if is_text(kind) or is_a.is_string_view(kind) else kind
