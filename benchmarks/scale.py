@@ -129,15 +129,15 @@ def measure(folder, name, workers):
             engine.fold(_bytes_of, parts.chunks, _added)
             readings.append(clock.now() - start)
         marks["read"] = float(np.median(readings))
-        searched = work.ChunkedAudit._searched
+        searched = work.search_passes
 
-        def marked(self, *given):
-            result = searched(self, *given)
+        def marked(*given, table, **more):
+            result = searched(*given, table=table, **more)
             marks["search"], marks["driver at search"] = clock.now() - start, _peak()
-            marks["stopped"], marks["passes"] = result.stopped, self.passes.number
+            marks["stopped"], marks["passes"] = result.stopped, table.fold.__self__.number
             return result
 
-        work.ChunkedAudit._searched = marked
+        work.search_passes = marked
         start, began = clock.now(), time.perf_counter()
         found = run(str(folder), Settings(**ASKED), engine=engine)
         marks["audit"], marks["wall"] = clock.now() - start, time.perf_counter() - began

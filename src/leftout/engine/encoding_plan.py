@@ -7,7 +7,7 @@ for a table in memory, whose one block of rows is the table.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from operator import add
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -24,7 +24,8 @@ from leftout.data.preparation import PreparedTable, check_length, check_width, i
 from leftout.engine.chunks import Chunk, is_text, n_rows_of
 from leftout.engine.engines import Fold
 from leftout.errors import InputError
-from leftout.linalg.passes import Array, Pass, Places, Take
+from leftout.linalg.moments import about_own_mean
+from leftout.linalg.passes import Array, Pass, Places, Sums, Take
 from leftout.settings import Reading
 
 if TYPE_CHECKING:
@@ -153,7 +154,16 @@ def prepare_chunks(
         raw, declared, reading, summarize=summarize, source=source, file=None, rows=places,
         n_rows=n_rows,
     )  # fmt: skip
-    return EncodingPlan(prepared.encoder, prepared.readers), prepared
+    plan = EncodingPlan(prepared.encoder, prepared.readers)
+    if reading.scaling == "standard":  # by the spread of all rows, in one more pass
+        encoder = plan.encoder.set_params(scaling="minmax")
+        about = Sums(encoder.fit_scale(prepared.searched).mean(axis=0))
+        moments = about_own_mean(ChunkedRows(plan, chunks, fold).run(about))
+        spread = np.sqrt(np.diagonal(moments.second[0]) / n_rows)
+        encoder.set_params(scaling="standard")
+        X = encoder.fit_scale(prepared.searched, (moments.origin, spread))
+        prepared = replace(prepared, X=X)
+    return plan, prepared
 
 
 def _raw_rows(places: Places, chunk: Chunk) -> list[pa.Table]:

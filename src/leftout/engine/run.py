@@ -228,24 +228,22 @@ def run(
     return found
 
 
+# What is audited with all rows in memory alone, and what is said where they are in parts.
+WHOLE_ONLY = {
+    "features": "is searched by the PCA of its own columns",
+    "pipeline": "is searched by the PCA of its own columns",
+    "n_groups": "is searched for one left-out group",
+    "preset": "is audited on all of its rows",
+    "sample": "is audited on all of its rows",
+}
+
+
 def _check_in_parts(asked: Settings) -> None:
     """Refuse what needs the rows of a table in memory: see ``docs/guide/scale.md``."""
-    whole = parameter_label("engine", "memory")
-    columns = "is searched by the PCA of its own columns", f"Use {whole} where it fits"
-    rows = "is audited on all of its rows", f"Add {whole}, or leave it out"
-    for name, refused, instead, advice in (
-        ("features", asked.features is not None, *columns),
-        ("pipeline", asked.pipeline is not None, *columns),
-        ("scaling", asked.scaling == "standard", "has no spread before it is passed over",
-         f"Use {parameter_label('scaling', 'minmax')}, or {whole} where it fits"),
-        ("n_groups", asked.n_groups != 1, "is searched for one left-out group",
-         f"Use {parameter_label('n_groups', 1)}, or {whole} where it fits"),
-        ("preset", asked.preset is not None, *rows),
-        ("sample", asked.sample is not None, *rows),
-    ):  # fmt: skip
-        if refused:
-            value = getattr(asked, name)
-            label = parameter_label(name, *([value] if isinstance(value, str | int) else []))
-            raise InputError(
-                f"{label} was given, but a table that is passed over in parts {instead}. {advice}."
-            )
+    for name in (name for name in WHOLE_ONLY if name in asked.asked()):
+        value = getattr(asked, name)
+        label = parameter_label(name, *([value] if isinstance(value, str | int) else []))
+        raise InputError(
+            f"{label} was given, but a table that is passed over in parts {WHOLE_ONLY[name]}. Use "
+            f"{parameter_label('engine', 'memory')} where it fits, or leave it out."
+        )
