@@ -1,4 +1,4 @@
-"""Which combinations run on which engine: all but those that one rule refuses, as the guide says."""
+"""Which combinations run on which engine: all but those that a rule refuses, as the guide says."""
 
 from __future__ import annotations
 

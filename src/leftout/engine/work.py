@@ -7,8 +7,8 @@ a sample by the stages of an audit in memory.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from sklearn.base import clone
 from leftout.auditing import group_selection
 from leftout.auditing.group_selection import GroupPlan
 from leftout.auditing.record import Chunks
-from leftout.auditing.result import Audit
 from leftout.auditing.stages import AuditPipeline
 from leftout.checks import generator
 from leftout.data.columns import Column
@@ -29,7 +28,6 @@ from leftout.engine.engines import Engine, Local
 from leftout.engine.state import Passes
 from leftout.engine.tables import ChunkedTable
 from leftout.errors import InputError, parameter_label
-from leftout.evidence.stability import Stability
 from leftout.explain import Explanation
 from leftout.explain.attribution import split_losses
 from leftout.explain.explanation import by_feature
@@ -62,10 +60,8 @@ class ChunkedAudit(AuditPipeline):
     """The stages of an audit whose rows are in chunks: ``X`` is a sample of them."""
 
     parts: ChunkedTable = field(kw_only=True)
-    plan: EncodingPlan = field(kw_only=True)
     table: ChunkedRows = field(kw_only=True)
     passes: Passes = field(kw_only=True)
-    all_rows: SearchProblem = field(kw_only=True)  # by their moments alone
     labels: Labels = field(init=False)  # the group among all rows
     sides: Moments = field(init=False)  # of the rest and of the group among all rows
 
@@ -101,8 +97,8 @@ class ChunkedAudit(AuditPipeline):
                 "sizes in proportion."
             )
         return cls(
-            intake, search, sample, asked, X, rows, part, stages, parts=parts, plan=plan,
-            table=table, passes=passes, all_rows=problem,
+            intake, search, sample, problem, asked, X, rows, part, stages, parts=parts, table=table,
+            passes=passes,
         )  # fmt: skip
 
     @property
@@ -112,7 +108,7 @@ class ChunkedAudit(AuditPipeline):
 
     def find(self, plan: GroupPlan) -> MaxDisparityPartition:
         """The group among all rows, as the same table in memory would have it."""
-        m, n, size, problem = self.n_rows, self.table.n_features, plan.size, self.all_rows.problem
+        m, n, size, problem = self.n_rows, self.table.n_features, plan.size, self.everyone.problem
         if m * n <= STREAMED_ABOVE:  # small enough to be searched as in memory
             rows = pd.DataFrame(self.table.take(np.arange(m)), columns=self.X.columns)
             built = self.search._build_problem(rows.to_numpy()).resized(size=None)
@@ -129,28 +125,12 @@ class ChunkedAudit(AuditPipeline):
         self.labels, self.sides = result.labels, result.sides
         return self._described(result, result.own)
 
-    def started(
-        self,
-        found: MaxDisparityPartition,
-        plan: GroupPlan,
-        notes: list[str],
-        stability: Stability | None = None,
-    ) -> Audit:
+    def explained(self, found: MaxDisparityPartition, report: Report, label: int) -> Explanation:
         """Who the group in the sample is, with what is known of it among all rows."""
-        sampled = self._among(found)
-        start = super().started(sampled, plan, notes)
-        losses = split_losses(self.all_rows.problem.loss, self.sides, found.components_)
-        explanation = replace(
-            start.explanation,
-            disparity_by_feature=by_feature(losses, list(self.X), self.intake.sources),
-        )
-        return replace(
-            start.each(partition=[found], explanation=[self._counted(explanation)]),
-            partition=found,
-            smallest=self.all_rows.problem.min_size,
-            scree=self.all_rows.explained,
-            chunks=self._chunks(found, sampled),
-        )
+        told = super().explained(found, report, label)
+        losses = split_losses(self.everyone.problem.loss, self.sides, found.components_)
+        features = by_feature(losses, list(self.X), self.intake.sources)
+        return self._counted(replace(told, disparity_by_feature=features))
 
     def _counted(self, explanation: Explanation) -> Explanation:
         """The explanation of a sample, with the counts of all rows.
@@ -180,14 +160,14 @@ class ChunkedAudit(AuditPipeline):
 
     def mitigated(self, found: MaxDisparityPartition, report: Report) -> Mitigation:
         """Fair PCA of both sides, by the moments of all rows."""
-        sides = Summary(self.intake.X[:0], self.sides, self.all_rows.table.mean, None)
-        fair = FairPCA(self.all_rows.problem.d)
+        sides = Summary(self.intake.X[:0], self.sides, self.everyone.table.mean, None)
+        fair = FairPCA(self.everyone.problem.d)
         fair.fit_summary(sides, ["rest", "the left-out group"], list(self.X))
         return mitigation_of(fair, across_dimensions(fair, sides, report))
 
     def _described(self, result: SearchResult, own: Array) -> MaxDisparityPartition:
         """The partition of all rows, from its moments; its bound and offset from one pass."""
-        problem, X, m = self.all_rows.problem, self.intake.X, self.n_rows
+        problem, X, m = self.everyone.problem, self.intake.X, self.n_rows
         origin, size = problem.pooled.origin, int(result.labels.sum(dtype=np.int64))
         bound = exceeding(m, X, problem.loss, problem.V, origin, size)
         along = Along(self.table, bound)
@@ -200,10 +180,10 @@ class ChunkedAudit(AuditPipeline):
             min_group_size=None,
         )  # fmt: skip
         ceiling = bound.ceiling(along.found, size)
-        found._fit_result(self.X.iloc[:1], self.all_rows, result, ceiling)
+        found._fit_result(self.X.iloc[:1], self.everyone, result, ceiling)
         return found.set_params(solver=self.search.solver)
 
-    def _among(self, found: MaxDisparityPartition) -> MaxDisparityPartition:
+    def examined(self, found: MaxDisparityPartition) -> MaxDisparityPartition:
         """The same group among the rows of the sample."""
         labels = np.ascontiguousarray(self.labels[self.intake.rows])
         inside = int(labels.sum())
@@ -224,15 +204,16 @@ class ChunkedAudit(AuditPipeline):
         )
         return sampled._fit_result(self.X, self.search_problem, here)
 
-    def _chunks(self, found: MaxDisparityPartition, sampled: MaxDisparityPartition) -> Chunks:
+    def chunks(self, found: MaxDisparityPartition, examined: MaxDisparityPartition) -> Chunks:
+        """How the table was audited."""
         return Chunks(
             engine=self.passes.engine.name,
             n_files=len(self.parts.files),
             n_chunks=len(self.parts.chunks),
             n_rows=self.n_rows,
             n_sampled=len(self.intake.rows),
-            examined=sampled,
-            scores=functools.partial(scored, self.passes.engine, self.plan, self.parts, found),
+            examined=examined,
+            scores=partial(scored, self.passes.engine, self.table.plan, self.parts, found),
         )
 
 
