@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from leftout.data.cleaning import CODE
-from leftout.data.files.text import Dialect, detect_encoding
+from leftout.data.formats import Dialect, detect_encoding
 from leftout.data.frames import refuse_repeated
 from leftout.data.sources import called, short
 from leftout.engine.chunks import fingerprint, reading, unify

@@ -19,7 +19,7 @@ from leftout.data.columns import LARGEST_EXACT, Column, column_of
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import Floats
-from leftout.data.files.arrow import as_pandas
+from leftout.data.formats import as_pandas
 from leftout.data.preparation import PreparedTable, check_length, check_width, infer_schema
 from leftout.engine.chunks import Chunk, is_text, n_rows_of
 from leftout.engine.engines import Fold

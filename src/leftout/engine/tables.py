@@ -11,7 +11,7 @@ from typing import Any
 from weakref import finalize
 
 from leftout.checks import check_choice
-from leftout.data.files.arrow import as_pandas
+from leftout.data.formats import as_pandas
 from leftout.data.sources import TEXT, Source, is_stream, n_bytes
 from leftout.engine.chunks import (
     STORED,
