@@ -204,7 +204,7 @@ def test_a_full_disk_leaves_nothing(folder, table, tmp_path, monkeypatch):
 
 def test_a_file_that_changes_between_passes(tmp_path):
     folder = tmp_path / "data"
-    stored(folder, 600)
+    stored(folder, 1500)
 
     def happens():
         path = folder / "part-1.parquet"
@@ -251,6 +251,13 @@ def test_bad_folders_write_nothing(tmp_path):
 def test_refusals(folder, table, asked, says):
     with pytest.raises(InputError, match=says):
         leftout.audit(str(folder), **(ASKED | asked))
+
+
+def test_few_rows_are_read_whole_by_any_engine(tmp_path):
+    stored(tmp_path / "data", 600)
+    found = leftout.audit(str(tmp_path / "data"), engine="local", **ASKED | {"n_groups": 2})
+    assert found.chunks is None and len(found.partition.left_out_groups_) == 2
+    assert any("read whole: those of up to" in note for note in found.notes)
 
 
 def test_a_table_in_memory_has_no_engine(table):

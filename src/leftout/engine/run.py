@@ -10,6 +10,7 @@ from typing import Any
 from leftout.auditing.presets import call, settled
 from leftout.auditing.result import Audit
 from leftout.auditing.stages import READ, STAGE_SHARES, AuditPipeline, Listener
+from leftout.data.column_reader import SCHEMA_ROWS
 from leftout.data.sources import Source
 from leftout.engine.tables import ChunkedTable, in_parts
 from leftout.errors import InputError, parameter_label
@@ -134,7 +135,8 @@ def audit(
         Actual rows to show of either side. A row may be a person.
     engine : {"memory", "local", "dask"} or None
         Read the table whole, pass over its parts in this process, or on the cluster of the current
-        ``distributed.Client``; None: whole if it fits. Local and dask agree to the last bit.
+        ``distributed.Client``; None: whole if it fits. Local and dask agree to the last bit. A
+        table of up to 50,000 rows is read whole in any case.
     memory : int, str or None
         What a table may take to be read whole, ``"2GB"``; None: half of what this machine has.
     resume : bool, default=False
@@ -206,6 +208,11 @@ def run(
         source = Source.of(table if parts is None else parts.read())
         asked = replace(asked, command=call(settings, source.path))
         with collected_warnings() as notes:
+            if engine not in (None, "memory"):
+                warn(
+                    f"The table was read whole: those of up to {SCHEMA_ROWS:,} rows are, whichever "
+                    "engine is asked for."
+                )
             for text in source.notes:
                 warn(text)
             found = AuditPipeline.on(source, asked, n_jobs, stages).audit(notes, listener)
@@ -228,7 +235,7 @@ def run(
     return found
 
 
-# What is audited with all rows in memory alone, and what is said where they are in parts.
+# What is audited with all rows in memory alone, and what is said of larger tables in parts.
 WHOLE_ONLY = {
     "features": "is searched by the PCA of its own columns",
     "pipeline": "is searched by the PCA of its own columns",

@@ -11,6 +11,7 @@ from typing import Any
 from weakref import finalize
 
 from leftout.checks import check_choice
+from leftout.data import column_reader
 from leftout.data.formats import as_pandas
 from leftout.data.sources import TEXT, Source, is_stream, n_bytes
 from leftout.engine.chunks import (
@@ -120,8 +121,11 @@ def in_parts(
         )
     with ExitStack() as copies:
         chunks, paths = _chunks(table, copies)
-        size = _CELL * n_rows_of(chunks) * len(chunks[0].schema)
-        whole = engine == "memory" or (engine is None and size <= limit)
+        n_rows = n_rows_of(chunks)
+        size = _CELL * n_rows * len(chunks[0].schema)
+        # of so few rows, all would be in the sample that is looked at
+        whole = engine == "memory" or n_rows <= column_reader.SCHEMA_ROWS
+        whole |= engine is None and size <= limit
         files = {path: str(fingerprint(path)) for path in paths}
         parts = ChunkedTable(chunks, name, whole, files)
         finalize(parts, copies.pop_all().close)  # copies go when nobody has the table any more

@@ -89,13 +89,12 @@ class ChunkedAudit(AuditPipeline):
         rows = group_selection.few_of(np.arange(len(X)), n)
         part = X if len(rows) == len(X) else X.iloc[rows].reset_index(drop=True)
         sample = _problem(rule, shared, _summary(intake.X), min(smallest, max(1, len(X) // 4)))
-        if len(X) < m:
-            warn(
-                f"The group, its losses, Fair PCA and what is counted come from all {m:,} rows; "
-                f"what columns are, names, rules and costs from {len(X):,} of them; surrogate "
-                f"tables, halves and parts of the rows from {len(part):,}, sampled at random, with "
-                "sizes in proportion."
-            )
+        warn(
+            f"The group, its losses, Fair PCA and what is counted come from all {m:,} rows; what "
+            f"columns are, names, rules and costs from {len(X):,} of them; surrogate tables, "
+            f"halves and parts of the rows from {len(part):,}, sampled at random, with sizes in "
+            "proportion."
+        )
         return cls(
             intake, search, sample, problem, asked, X, rows, part, stages, parts=parts, table=table,
             passes=passes,
