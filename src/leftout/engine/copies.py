@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import gzip
 import io
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -35,16 +33,6 @@ _BLOCK, _ROWS, _START = 1 << 20, 1 << 16, 1 << 20
 # Yes and no, as pandas reads them, and whole numbers that only text can hold.
 _TRUTHS = ["TRUE", "True", "true", "FALSE", "False", "false"]
 _KEPT = rf"{CODE.pattern}|[+-]?\d{{20,}}$"
-
-
-@contextmanager
-def private_folder() -> Iterator[Path]:
-    """A folder that nobody else reads, and that is gone in the end."""
-    place = Path(tempfile.mkdtemp(prefix="leftout-"))
-    try:
-        yield place
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
 
 
 def copy_text(paths: Sequence[str], folder: Path) -> list[Path]:

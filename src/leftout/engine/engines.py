@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from leftout.errors import InputError, parameter_label
 from leftout.linalg.passes import fold
@@ -35,12 +35,8 @@ def silent(done: int, total: int) -> None:
     """Tell nobody."""
 
 
-class Fold(Protocol):
-    """How functions of chunks are run and merged."""
-
-    def __call__(
-        self, function: Callable[[Any], T], items: Sequence[Any], merge: Callable[[T, T], T]
-    ) -> T: ...
+# ``fold(function, items, merge)``: how functions of chunks are run and merged.
+Fold = Callable[[Callable[[Any], Any], Sequence[Any], Callable[[Any, Any], Any]], Any]
 
 
 class Local:
