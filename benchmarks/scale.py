@@ -154,7 +154,8 @@ def measure(folder, name, workers):
         marks["chunks"], marks["rows"] = len(parts.chunks), len(labels)
         return marks
     finally:
-        engine.close()
+        if name == "dask":
+            engine.close()
 
 
 def _peak():
