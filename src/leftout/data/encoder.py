@@ -186,9 +186,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.learn(columns, kinds, target, summaries_of(read, target, self.positive))
         return self.fit_scale(columns)
 
-    def fit_scale(
-        self, columns: list[Column], spreads: tuple[Floats, Floats] | None = None
-    ) -> Floats:
+    def fit_scale(self, columns: list[Column], spreads: Floats | None = None) -> Floats:
         """Encode columns, and learn what each feature is shifted by and multiplied with.
 
         ``spreads`` are the features' means and standard deviations in [0, 1] over all rows, where
@@ -198,7 +196,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.shift_, self.scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
         if self.scaling == "minmax":
             return X
-        means, spread = (X.mean(axis=0), X.std(axis=0)) if spreads is None else spreads
         first = 0
         for plan in self.columns_:
             width = 0 if plan.becomes is None else len(plan.becomes.names(""))
@@ -207,8 +204,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 # values of several are divided by the root of two
                 self.scale_[mine] = 1.0 / max(float(plan.becomes.vectors.max(initial=0.0)), 0.5)
             elif self.scaling == "standard":
-                self.shift_[mine] = means[mine]
-                self.scale_[mine] = 1.0 / np.where(spread[mine] > 0.0, spread[mine], 1.0)
+                if spreads is None:
+                    self.shift_[mine], spread = X[:, mine].mean(axis=0), X[:, mine].std(axis=0)
+                else:
+                    self.shift_[mine], spread = spreads[:, mine]
+                self.scale_[mine] = 1.0 / np.where(spread > 0.0, spread, 1.0)
             elif isinstance(plan.becomes, NumericEncoding) and width:
                 low, high = plan.becomes.low, plan.becomes.high
                 self.scale_[mine] = high - low

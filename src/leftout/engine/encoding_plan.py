@@ -161,7 +161,7 @@ def prepare_chunks(
         moments = about_own_mean(ChunkedRows(plan, chunks, fold).run(about))
         spread = np.sqrt(np.diagonal(moments.second[0]) / n_rows)
         encoder.set_params(scaling="standard")
-        X = encoder.fit_scale(prepared.searched, (moments.origin, spread))
+        X = encoder.fit_scale(prepared.searched, np.stack([moments.origin, spread]))
         prepared = replace(prepared, X=X)
     return plan, prepared
 
