@@ -34,7 +34,6 @@ _BUFFER = 1 << 18
 # Rows that are read at a time; of wide tables fewer, so that as many cells are.
 _ROWS, _CELLS = 1 << 15, 1 << 21
 _UNNAMED = re.compile(r"__index_level_\d+__")
-_A_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Chunk:
     fingerprint : tuple
         The file's size, and when it was changed.
     schema : pyarrow.Schema
-        The table's columns, each as one of few types: the same object for all chunks.
+        The table's columns, of types that hold those of all files: the same object for all chunks.
     """
 
     path: str
@@ -70,8 +69,8 @@ class Chunk:
     def batches(self, names: Sequence[str] | None = None) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Some rows at a time, with the place of the first; of some columns, in that order.
 
-        Text comes as dictionaries, which is how it is stored. Refuses a file that has changed since
-        it was listed.
+        Cells are of the file's own types, text as dictionaries, which is how it is stored. Refuses
+        a file that has changed since it was listed.
         """
         import pyarrow as pa
 
@@ -88,9 +87,8 @@ class Chunk:
                 for batch in file.iter_batches(
                     self.batch_size, row_groups=[self.group], columns=names, use_threads=False
                 ):
-                    # a file may have its columns in another order, and of another type
-                    cells = [_cast(batch[name], self.schema.field(name).type) for name in names]
-                    yield start, pa.record_batch(cells, names)
+                    # a file may have its columns in another order
+                    yield start, pa.record_batch([batch[name] for name in names], names)
                     start += batch.num_rows
 
 
@@ -257,20 +255,6 @@ def unify(schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     return pa.schema(list(zip(schema.names, types, strict=True)))
 
 
-def _cast(cells: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Cells of a column as its type; texts may also be dictionaries."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.types as is_a
-
-    if cells.type == kind or kind == pa.large_string() and is_text(cells.type):
-        return cells
-    if is_a.is_duration(cells.type) or is_a.is_time(cells.type):  # in seconds
-        whole = cells.cast(pa.int32() if is_a.is_time32(cells.type) else pa.int64())
-        return pc.divide(whole.cast(kind), _A_SECOND[cells.type.unit])
-    return cells.cast(kind, safe=is_a.is_integer(kind))
-
-
 def is_text(kind: pa.DataType) -> bool:
     """Whether cells are texts, one by one or as a dictionary."""
     import pyarrow.types as is_a
@@ -280,17 +264,9 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def _read_as(kind: pa.DataType) -> pa.DataType:
-    """What a stored type is read as: few types have what all others hold."""
+    """What a stored type is read as: dictionaries of files may have codes of any size."""
     import pyarrow as pa
-    import pyarrow.types as is_a
 
-    if is_a.is_dictionary(kind):
+    if pa.types.is_dictionary(kind):
         return pa.dictionary(pa.int32(), pa.large_string(), kind.ordered)
-    if is_a.is_integer(kind):
-        return pa.uint64() if is_a.is_uint64(kind) else pa.int64()
-    floats = (is_a.is_floating, is_a.is_decimal, is_a.is_duration, is_a.is_time)
-    if any(is_it(kind) for is_it in floats):
-        return pa.float64()
-    if is_a.is_timestamp(kind) or is_a.is_date(kind):
-        return pa.timestamp("us")
-    return pa.large_string() if is_text(kind) or is_a.is_string_view(kind) else kind
+    return pa.large_string() if is_text(kind) else kind

@@ -72,11 +72,11 @@ class EncodingPlan:
         readers = [self.readers[name] for name in names]
         for start, batch in chunk.batches([reader.raw for reader in readers]):
             cells = zip(readers, batch.columns, strict=True)
-            read = (reader.column(_raw(reader, each, chunk)) for reader, each in cells)
+            read = (reader.column(_raw(reader, each)) for reader, each in cells)
             yield start, dict(zip(names, read, strict=True))
 
 
-def _raw(reader: ColumnReader, cells: pa.Array, chunk: Chunk) -> Column:
+def _raw(reader: ColumnReader, cells: pa.Array) -> Column:
     """The cells of a batch as a column, as they are read in memory, whatever values they take.
 
     Numbers stay numbers, also where they take no more than two values, unless they are declared
@@ -85,17 +85,16 @@ def _raw(reader: ColumnReader, cells: pa.Array, chunk: Chunk) -> Column:
     """
     import pyarrow.types as is_a
 
-    name, kind = reader.raw, chunk.schema.field(reader.raw).type
-    as_category = name in reader.declared.categories
-    if is_text(kind) and not is_a.is_dictionary(cells.type):
+    name, kind = reader.raw, cells.type
+    if is_text(kind) and not is_a.is_dictionary(kind):
         cells = cells.dictionary_encode()
     elif is_a.is_floating(kind) or is_a.is_integer(kind) and not _has_large(cells):
-        numbers = cells.cast("float64", safe=False).to_numpy(zero_copy_only=False)
-        return Column(name, numbers)
+        return Column(name, cells.cast("float64", safe=False).to_numpy(zero_copy_only=False))
     elif is_a.is_integer(kind):
         cells = cells.cast("large_string").dictionary_encode()
     try:
-        return column_of(cells.to_pandas(), name, as_category)
+        found = cells.to_pandas(date_as_object=False)
+        return column_of(found, name, name in reader.declared.categories)
     except InputError:
         return Column(name, np.full(len(cells), np.nan))
 
@@ -188,7 +187,7 @@ def _summarized(one: SummaryPass, chunk: Chunk) -> tuple[ColumnSummary, ...]:
         readers.setdefault(one.target.raw, one.target)
     parts = (
         one.over({
-            name: _raw(reader, cells, chunk)
+            name: _raw(reader, cells)
             for (name, reader), cells in zip(readers.items(), batch.columns, strict=True)
         })
         for _, batch in chunk.batches(list(readers))
