@@ -264,9 +264,12 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def _read_as(kind: pa.DataType) -> pa.DataType:
-    """What a stored type is read as: dictionaries of files may have codes of any size."""
+    """What a stored type is read as, where files may have others for the same."""
     import pyarrow as pa
+    import pyarrow.types as is_a
 
-    if pa.types.is_dictionary(kind):
+    if is_a.is_dictionary(kind):
         return pa.dictionary(pa.int32(), pa.large_string(), kind.ordered)
+    if is_a.is_timestamp(kind) or is_a.is_date(kind):
+        return pa.timestamp("us")
     return pa.large_string() if is_text(kind) else kind
