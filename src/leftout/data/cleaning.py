@@ -123,6 +123,9 @@ def read_like(column: Column, like: Column) -> Column:
     They are numbers, dates, or codes of the same categories; categories that only these rows have
     come after those.
     """
+    same = column.categories is not None and column.categories == like.categories
+    if same and (like.levels is None or np.array_equal(like.levels, np.asarray(column.levels))):
+        return replace(like, values=column.values, strays=column.strays)
     if like.categories is None or like.written is not None:
         column = _numbers_like(column, like)
     elif column.categories is not None and column.levels is None:

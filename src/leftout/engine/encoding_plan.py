@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from leftout.data.column_reader import ColumnReader, ColumnSummary, SummaryPass, sampled_places
-from leftout.data.columns import LARGEST_EXACT, Column, column_of
+from leftout.data.columns import LARGEST_EXACT, Column, of_cells
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import Floats
@@ -94,7 +94,7 @@ def _raw(reader: ColumnReader, cells: pa.Array) -> Column:
         cells = cells.cast("large_string").dictionary_encode()
     try:
         found = cells.to_pandas(date_as_object=False)
-        return column_of(found, name, name in reader.declared.categories)
+        return of_cells(name, found, name in reader.declared.categories)
     except InputError:
         return Column(name, np.full(len(cells), np.nan))
 
