@@ -108,6 +108,7 @@ def _added(a, b):
 
 def measure(folder, name, workers):
     """One audit: CPU time of reading, of the search part and of the whole; peaks of memory."""
+    from leftout.data import column_reader
     from leftout.engine import work
     from leftout.engine.engines import Dask, Local
     from leftout.engine.run import run
@@ -117,10 +118,11 @@ def measure(folder, name, workers):
     engine = Local() if name == "local" else Dask.here("2GB", workers)
     try:
         small = folder.with_name(f"{folder.name}-small")
-        keep = work.STREAMED_ABOVE
-        work.STREAMED_ABOVE = 0  # passes over a small table compile all that is needed
+        keep = work.STREAMED_ABOVE, column_reader.SCHEMA_ROWS
+        # passes over a small table compile all that is needed
+        work.STREAMED_ABOVE, column_reader.SCHEMA_ROWS = 0, 10_000
         run(str(small), Settings(**ASKED), engine=engine)
-        work.STREAMED_ABOVE = keep
+        work.STREAMED_ABOVE, column_reader.SCHEMA_ROWS = keep
         clock, marks = _Clock(engine), {}
         parts = in_parts(str(folder), "local")
         readings = []
@@ -129,15 +131,15 @@ def measure(folder, name, workers):
             engine.fold(_bytes_of, parts.chunks, _added)
             readings.append(clock.now() - start)
         marks["read"] = float(np.median(readings))
-        searched = work.ChunkedAudit._searched
+        searched = work.search_passes
 
-        def marked(self, *given):
-            result = searched(self, *given)
+        def marked(*given, table, **more):
+            result = searched(*given, table=table, **more)
             marks["search"], marks["driver at search"] = clock.now() - start, _peak()
-            marks["stopped"], marks["passes"] = result.stopped, self.passes.number
+            marks["stopped"], marks["passes"] = result.stopped, table.fold.__self__.number
             return result
 
-        work.ChunkedAudit._searched = marked
+        work.search_passes = marked
         start, began = clock.now(), time.perf_counter()
         found = run(str(folder), Settings(**ASKED), engine=engine)
         marks["audit"], marks["wall"] = clock.now() - start, time.perf_counter() - began
@@ -152,7 +154,8 @@ def measure(folder, name, workers):
         marks["chunks"], marks["rows"] = len(parts.chunks), len(labels)
         return marks
     finally:
-        engine.close()
+        if name == "dask":
+            engine.close()
 
 
 def _peak():

@@ -17,10 +17,10 @@ import pandas as pd
 
 import leftout
 
-X, planted = leftout.datasets.make_planted(12_000, 10, 3, group_size=1_200, random_state=0)
+X, planted = leftout.datasets.make_planted(60_000, 10, 3, group_size=6_000, random_state=0)
 folder = Path(tempfile.mkdtemp())
 for place in range(4):
-    part = pd.DataFrame(X[3_000 * place : 3_000 * (place + 1)], columns=list("abcdefghij"))
+    part = pd.DataFrame(X[15_000 * place : 15_000 * (place + 1)], columns=list("abcdefghij"))
     part.to_parquet(folder / f"part-{place}.parquet")
 
 in_parts = leftout.audit(folder, engine="local", n_components=3, quick=True)

@@ -483,7 +483,6 @@ def intake(**changed):
         "target": SimpleNamespace(name="paid"),
         "positive": "yes",
         "prediction": None,
-        "target_labels": {},
         "sensitive": ["sex"],
         "dropped": {"nr": "counts", "note": "words", "years": "a copy of age"},
         "facts": facts(),

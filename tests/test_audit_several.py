@@ -14,6 +14,7 @@ from leftout import InputError, datasets
 from leftout.auditing import group_selection
 from leftout.auditing.presets import settled
 from leftout.auditing.schema import schema
+from leftout.data import column_reader
 from leftout.errors import asked_by
 from leftout.evidence.n_groups import ExtractedGroup, HowMany
 from leftout.running import collected_warnings
@@ -176,7 +177,8 @@ def test_what_is_made_for_one_group_is_refused(name):
     assert why in str(error.value)
 
 
-def test_tables_in_parts_are_searched_for_one_group(tmp_path, table):
+def test_tables_in_parts_are_searched_for_one_group(tmp_path, table, monkeypatch):
+    monkeypatch.setattr(column_reader, "SCHEMA_ROWS", 50)
     for place in range(2):
         table.to_csv(tmp_path / f"{place}.csv", index=False)
     with pytest.raises(InputError, match="passed over in parts is searched for one left-out group"):

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 import leftout
 from leftout.cli import main
+from leftout.data import column_reader
 from leftout.engine.engines import Local
 from leftout.engine.state import Passes, state_folder
 from scaling import stored
@@ -112,6 +113,12 @@ def a_persons(folder):
     (folder / "chapter" / "0001.pickle").write_text("of work")
     folder.chmod(0o700)
     return all_files(folder)
+
+
+@pytest.fixture(autouse=True)
+def larger_than_the_sample(monkeypatch):
+    """Tables of 600 rows are passed over in parts."""
+    monkeypatch.setattr(column_reader, "SCHEMA_ROWS", 300)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from leftout.cli import main
-from leftout.data.files.excel import read_excel, sheet_names
+from leftout.data.formats import read_excel, sheet_names
 from leftout.data.sources import FORMATS, TableLimits
 from leftout.errors import InputError
 from leftout.running import available_memory

@@ -25,6 +25,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from leftout import InputError, MaxDisparityPartition, audit
 from leftout.auditing.schema import schema
 from leftout.cli.main import main
+from leftout.data import column_reader
 from leftout.downstream import cross_validation
 from leftout.representation.pipeline import SplitPipeline, read_pipeline
 
@@ -214,7 +215,8 @@ def test_refusals(given, more, words):
     assert "\n" not in str(refused.value)
 
 
-def test_parts_of_a_table_are_searched_by_their_own_pca(tmp_path):
+def test_parts_of_a_table_are_searched_by_their_own_pca(tmp_path, monkeypatch):
+    monkeypatch.setattr(column_reader, "SCHEMA_ROWS", 50)
     TABLE.to_csv(tmp_path / "a.csv", index=False)
     for more in ({"pipeline": pipeline()}, {"features": X[NUMBERS].to_numpy()}):
         with pytest.raises(

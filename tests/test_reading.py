@@ -22,7 +22,7 @@ from leftout import InputError, MaxDisparityPartition, TableEncoder, audit
 from leftout.cli import main
 from leftout.data.cleaning import MISSING, clean_all
 from leftout.data.columns import columns_of
-from leftout.data.files.text import _CODED
+from leftout.data.formats import _CODED
 from leftout.data.sources import Source, read_table
 from leftout.running import collected_warnings
 

@@ -255,8 +255,8 @@ def test_trade_off_example(lines_of):
 def test_scale_example(lines_of):
     pytest.importorskip("pyarrow", reason="the extra 'scale' is not installed")
     lines = lines_of("docs/guide/scale.md")
-    assert "400 of 4,000 rows, a tenth" in lines[0]
-    assert lines[1:] == ["2 2 4000", "4000"]
+    assert "6,000 of 60,000 rows, a tenth" in lines[0]
+    assert lines[1:] == ["2 2 60000", "60000"]
 
 
 def test_harm_example(lines_of):

@@ -90,13 +90,15 @@ def test_as_in_memory(local, whole):
     assert local.headline() == whole.headline()
 
 
-def test_numbers_as_they_are(folder, table):
-    asked = ASKED | {"scaling": "none", "drop": ["since"], "target": "v3"}
+@pytest.mark.parametrize("scaling", ["none", "standard"])
+def test_numbers_as_they_are_or_of_unit_variance(folder, table, scaling):
+    asked = ASKED | {"scaling": scaling, "drop": ["since"], "target": "v3"}
     found = leftout.audit(str(folder), engine="local", **asked)
     whole = leftout.audit(table[0], **asked)
     assert found.explanation.outcome[0].kind == "mean"
     assert found.explanation.outcome == whole.explanation.outcome
     assert found.explanation.no_outcome == whole.explanation.no_outcome is not None
+    assert_allclose(found.intake.X, whole.intake.X[found.intake.rows], atol=1e-12)
     assert np.array_equal(found.partition.labels_, whole.partition.labels_)
     assert_allclose(found.partition.losses_, whole.partition.losses_, rtol=1e-6)
 
@@ -202,7 +204,7 @@ def test_a_full_disk_leaves_nothing(folder, table, tmp_path, monkeypatch):
 
 def test_a_file_that_changes_between_passes(tmp_path):
     folder = tmp_path / "data"
-    stored(folder, 600)
+    stored(folder, 1500)
 
     def happens():
         path = folder / "part-1.parquet"
@@ -240,7 +242,6 @@ def test_bad_folders_write_nothing(tmp_path):
         ({"engine": "local", "preset": "paper"}, "passed over in parts"),
         ({"engine": "local", "features": "f.npy"}, "is searched by the PCA of its own columns"),
         ({"engine": "local", "pipeline": "p.skops"}, "is searched by the PCA of its own columns"),
-        ({"engine": "local", "scaling": "standard"}, "has no spread before it is passed over"),
         ({"engine": "local", "n_groups": 3}, "is searched for one left-out group"),
         ({"engine": "local", "group_size": 3}, "in the sample of 1,200"),
         ({"engine": "local", "memory": "much"}, "is no size"),
@@ -250,6 +251,13 @@ def test_bad_folders_write_nothing(tmp_path):
 def test_refusals(folder, table, asked, says):
     with pytest.raises(InputError, match=says):
         leftout.audit(str(folder), **(ASKED | asked))
+
+
+def test_few_rows_are_read_whole_by_any_engine(tmp_path):
+    stored(tmp_path / "data", 600)
+    found = leftout.audit(str(tmp_path / "data"), engine="local", **ASKED | {"n_groups": 2})
+    assert found.chunks is None and len(found.partition.left_out_groups_) == 2
+    assert any("read whole: those of up to" in note for note in found.notes)
 
 
 def test_a_table_in_memory_has_no_engine(table):

@@ -28,6 +28,7 @@ from leftout.auditing.measuring import (
     named_and_known,
 )
 from leftout.auditing.readings import find_blanks, read_in_other_ways
+from leftout.auditing.record import Chunks
 from leftout.auditing.result import Audit
 from leftout.checks import generator
 from leftout.data.preparation import PreparedTable, prepare_table
@@ -81,6 +82,7 @@ class AuditPipeline:
     intake: PreparedTable
     search: MaxDisparityPartition  # as asked; the number of components is settled
     search_problem: SearchProblem  # of X, of any size
+    everyone: SearchProblem  # of all rows: the same where these are X
     settings: Settings
     X: pd.DataFrame
     rows: NDArray[np.intp]  # those that evidence and other solvers are tried on
@@ -126,7 +128,7 @@ class AuditPipeline:
                 f"without leading columns and after a mitigation from {len(part):,} of them, "
                 "drawn at random, with sizes in proportion."
             )
-        return cls(intake, search, problem, settings, X, rows, part, stages, given=given)
+        return cls(intake, search, problem, problem, settings, X, rows, part, stages, given)
 
     def audit(self, notes: list[str], listener: Listener | None = None) -> Audit:
         """All stages; ``notes`` are what was and will be said on the way."""
@@ -149,6 +151,16 @@ class AuditPipeline:
         """Rows that are searched."""
         return len(self.X)
 
+    def examined(self, found: MaxDisparityPartition) -> MaxDisparityPartition:
+        """The same groups among the rows of ``X``."""
+        return found
+
+    def chunks(
+        self, found: MaxDisparityPartition, examined: MaxDisparityPartition
+    ) -> Chunks | None:
+        """How a table that is not in memory was audited."""
+        return None
+
     def find(self, plan: GroupPlan) -> MaxDisparityPartition:
         """The groups of a plan among all rows."""
         return group_selection.find_groups(
@@ -164,10 +176,11 @@ class AuditPipeline:
     ) -> Audit:
         """Who the groups of a plan are, and what Fair PCA does about it; no finding yet."""
         report, alone = self.stages.begin(EXPLAIN), found.n_groups_ == 1
+        examined = self.examined(found)
         groups = [
             GroupResult(
                 label=label, alone=alone, partition=one_vs_rest(found, label),
-                explanation=self._explained(found, report, label),
+                explanation=self.explained(examined, report, label),
                 stability=stability,
             )
             for label in range(1, found.n_groups_ + 1)
@@ -179,11 +192,12 @@ class AuditPipeline:
             chosen=plan.chosen,
             mitigation=self.mitigated(found, self.stages.begin(MITIGATE)),
             intake=self.intake,
-            blanks=find_blanks(found, self.intake) if self.given is None else None,
+            blanks=find_blanks(examined, self.intake) if self.given is None else None,
             repeats=find_repeats(self.intake.X),
-            smallest=self.search_problem.problem.min_size,
-            scree=self.search_problem.explained,
-            scores=found.score_samples(self.X),
+            smallest=self.everyone.problem.min_size,
+            scree=self.everyone.explained,
+            scores=examined.score_samples(self.X),
+            chunks=self.chunks(found, examined),
             settings=self.settings,
             notes=notes,
         )
@@ -330,7 +344,7 @@ class AuditPipeline:
             return now
         return replace(now, readings=read_in_other_ways(now.examined, self.intake, self.settings))
 
-    def _explained(
+    def explained(
         self,
         found: MaxDisparityPartition,
         report: Report,

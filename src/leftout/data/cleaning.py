@@ -11,6 +11,7 @@ from collections.abc import Sequence, Set
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from leftout.data.columns import LARGEST_EXACT, Column, natural, of_numbers
@@ -116,7 +117,45 @@ def _strays(
     return tuple(strays.items())
 
 
-def numbers_like(column: Column, like: Column) -> Column:
+def read_like(column: Column, like: Column) -> Column:
+    """New rows of a column, read like one that was cleaned before.
+
+    They are numbers, dates, or codes of the same categories; categories that only these rows have
+    come after those.
+    """
+    same = column.categories is not None and column.categories == like.categories
+    if same and (like.levels is None or np.array_equal(like.levels, np.asarray(column.levels))):
+        return replace(like, values=column.values, strays=column.strays)
+    if like.categories is None or like.written is not None:
+        column = _numbers_like(column, like)
+    elif column.categories is not None and column.levels is None:
+        column = _merged(column, *_labels(column))
+    if like.categories is None:
+        numbers = column.numbers
+        if numbers is None or column.dates != like.dates:
+            numbers = np.full(len(column), np.nan)
+        return replace(like, values=numbers, strays=column.strays)
+    if column.categories is None:
+        column = column.as_categories()
+    names, numbers, levels = column.categories or (), column.levels, like.levels
+    keys, known = pd.Index(names, dtype=object), pd.Index(like.categories, dtype=object)
+    if levels is not None and numbers is not None:
+        keys, known = pd.Index(numbers), pd.Index(levels)
+    place = np.append(known.get_indexer(keys), -1).astype(np.int32)  # at last, what is missing
+    new = np.flatnonzero((place[:-1] < 0) & (column.category_counts > 0))
+    place[new] = len(known) + np.arange(len(new))
+    if levels is not None:
+        levels = np.append(levels, np.full(len(new), np.nan) if numbers is None else numbers[new])
+    return replace(
+        like,
+        values=place[column.values],
+        categories=(*like.categories, *(names[code] for code in new)),
+        levels=levels,
+        strays=column.strays,
+    )
+
+
+def _numbers_like(column: Column, like: Column) -> Column:
     """New rows of a column of numbers or dates, written as in one that was cleaned before."""
     if column.categories is None or column.levels is not None:
         return column
@@ -126,50 +165,6 @@ def numbers_like(column: Column, like: Column) -> Column:
     counts = np.where(known, column.category_counts, 0)
     read = _valued(column, [True] * len(labels), values, how)
     return replace(read, strays=_strays(labels, counts, values))
-
-
-def read_like(column: Column, like: Column) -> Column:
-    """New rows of a column, read like one that was cleaned before.
-
-    They are numbers, dates, or codes of the same categories; categories that only these rows have
-    come after those.
-    """
-    if like.categories is None:
-        column = numbers_like(column, like)
-        numbers = column.numbers
-        if numbers is None or column.dates != like.dates:
-            numbers = np.full(len(column), np.nan)
-        return replace(like, values=numbers, strays=column.strays)
-    if like.written is not None:
-        column = numbers_like(column, like)
-    elif column.categories is not None and column.levels is None:
-        column = _merged(column, *_labels(column))
-    if column.categories is None:
-        column = column.as_categories()
-    names, numbers = column.categories or (), column.levels
-    keys, known = names, like.categories
-    if like.levels is not None and numbers is not None:
-        keys, known = tuple(numbers.tolist()), tuple(like.levels.tolist())
-    codes = {key: code for code, key in enumerate(known)}
-    present = column.category_counts > 0
-    place = np.full(len(names) + 1, -1, dtype=np.int32)  # the last for what is missing
-    new: list[int] = []
-    for code, key in enumerate(keys):
-        if key in codes:
-            place[code] = codes[key]
-        elif present[code]:
-            place[code] = len(codes) + len(new)
-            new.append(code)
-    levels = like.levels
-    if new and levels is not None:
-        levels = np.append(levels, np.full(len(new), np.nan) if numbers is None else numbers[new])
-    return replace(
-        like,
-        values=place[column.values],
-        categories=like.categories + tuple(names[code] for code in new),
-        levels=levels,
-        strays=column.strays,
-    )
 
 
 def unique(names: Sequence[str]) -> list[str]:
@@ -260,8 +255,6 @@ def _as_written(texts: Sequence[str], how: str) -> Floats:
 
 def _as_dates(texts: Sequence[str], how: str) -> Floats:
     """The texts as dates in microseconds, NaN where they are none."""
-    import pandas as pd
-
     may_be = [
         text[:1].isdigit() and 6 <= len(text) <= 40
         and (how != "year-month-day" or _ISO.fullmatch(text) is not None)

@@ -6,9 +6,10 @@ turns the cells of a column into what the sample's became, and summaries of bloc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
+from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -97,9 +98,7 @@ class TargetSums(NamedTuple):
 
     def merge(self, other: TargetSums) -> TargetSums:
         """Of the rows of both."""
-        return TargetSums(
-            self.rows + other.rows, self.total + other.total, self.squares + other.squares
-        )
+        return TargetSums(*map(add, self, other))
 
     def means(self, smooth: float | str) -> Floats:
         """Means for each value, drawn to the mean of all, which is one more at last.
@@ -177,22 +176,18 @@ class ColumnSummary(NamedTuple):
 
     def merge(self, other: ColumnSummary) -> ColumnSummary:
         """Of the rows of both."""
-        strays = self.strays | {
-            text: self.strays.get(text, 0) + n for text, n in other.strays.items()
-        }
-        sums = self.sums
-        if sums is not None and other.sums is not None:
-            sums = sums.merge(other.sums)
-        return ColumnSummary(
-            self.n_rows + other.n_rows,
-            self.n_missing + other.n_missing,
-            min(self.low, other.low),
-            max(self.high, other.high),
-            self.counts + other.counts,
-            dict(islice(strays.items(), _MOST_STRAYS)),
-            self.declared + other.declared,
-            sums,
-        )
+        return ColumnSummary(*(join(a, b) for join, a, b in zip(_JOINS, self, other, strict=True)))
+
+
+def _strays(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
+    both = a | {text: a.get(text, 0) + n for text, n in b.items()}
+    return dict(islice(both.items(), _MOST_STRAYS))
+
+
+# How each part of two summaries becomes one.
+_JOINS: tuple[Callable[[Any, Any], Any], ...] = (
+    add, add, min, max, add, _strays, add, lambda a, b: None if a is None else a.merge(b),
+)  # fmt: skip
 
 
 def target_scale(target: Column | None, positive: Any) -> tuple[Any, float]:
@@ -202,6 +197,15 @@ def target_scale(target: Column | None, positive: Any) -> tuple[Any, float]:
     level = level_of(target, positive)
     y = numbers_at(target, level)
     return level, float(y[np.isfinite(y)].mean())
+
+
+def summaries_of(
+    columns: Iterable[Column], target: Column | None, positive: Any
+) -> list[ColumnSummary]:
+    """Summaries of columns that are read already."""
+    level, centre = target_scale(target, positive)
+    y = None if target is None else numbers_at(target, level) - centre
+    return [ColumnSummary.of(column, column, y=y) for column in columns]
 
 
 @dataclass(frozen=True)

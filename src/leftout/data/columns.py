@@ -192,7 +192,7 @@ def columns_of(
         if name in left:
             continue
         try:
-            columns.append(_column(str(name), to_series(cells), name in chosen))
+            columns.append(of_cells(str(name), to_series(cells), name in chosen))
         except InputError:
             if name not in aside:
                 raise
@@ -217,7 +217,7 @@ def column_of(values: Any, name: Any = None, as_category: bool = False) -> Colum
             "Pass a series or a one-dimensional array with at least one value."
         )
     cells = pd.Series(series) if isinstance(series, np.ndarray) else to_series(series)
-    return _column("values" if name is None else str(name), cells, as_category)
+    return of_cells("values" if name is None else str(name), cells, as_category)
 
 
 def _table_of(table: Any) -> NDArray[Any]:
@@ -284,7 +284,8 @@ def found(names: list[Any], wanted: Iterable[Any] | None, what: str) -> set[Any]
     return {find(names, name, what) for name in each}
 
 
-def _column(name: str, cells: pd.Series, as_category: bool) -> Column:
+def of_cells(name: str, cells: pd.Series, as_category: bool) -> Column:
+    """A column from a series of pandas."""
     cells = plain(name, cells)
     kind = cells.dtype.kind
     if kind == "c":

@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
 )
 
 from leftout.data.cleaning import clean, unique
-from leftout.data.column_reader import ColumnSummary, target_scale
+from leftout.data.column_reader import ColumnSummary, summaries_of, target_scale
 from leftout.data.columns import Column, names_of
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoding import (
@@ -30,7 +30,7 @@ from leftout.data.encoding import (
 )
 from leftout.data.frames import as_frame
 from leftout.data.profiling.column_types import ColumnFacts
-from leftout.data.roles import beside, called, numbers_at
+from leftout.data.roles import beside, called
 from leftout.errors import InputError
 
 
@@ -182,11 +182,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 )
             target = clean(beside(raw, y))
         columns, kinds = self.declared_.columns_and_types(raw)
-        self.learn(columns, kinds, target)
+        read = map(as_read, columns, kinds)
+        self.learn(columns, kinds, target, summaries_of(read, target, self.positive))
         return self.fit_scale(columns)
 
-    def fit_scale(self, columns: list[Column]) -> Floats:
-        """Encode columns, and learn what each feature is shifted by and multiplied with."""
+    def fit_scale(self, columns: list[Column], spreads: Floats | None = None) -> Floats:
+        """Encode columns, and learn what each feature is shifted by and multiplied with.
+
+        ``spreads`` are the features' means and standard deviations in [0, 1] over all rows, where
+        columns are only some of them.
+        """
         X = self._encode(columns, scaled=False)
         self.shift_, self.scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
         if self.scaling == "minmax":
@@ -199,7 +204,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 # values of several are divided by the root of two
                 self.scale_[mine] = 1.0 / max(float(plan.becomes.vectors.max(initial=0.0)), 0.5)
             elif self.scaling == "standard":
-                self.shift_[mine], spread = X[:, mine].mean(axis=0), X[:, mine].std(axis=0)
+                if spreads is None:
+                    self.shift_[mine], spread = X[:, mine].mean(axis=0), X[:, mine].std(axis=0)
+                else:
+                    self.shift_[mine], spread = spreads[:, mine]
                 self.scale_[mine] = 1.0 / np.where(spread > 0.0, spread, 1.0)
             elif isinstance(plan.becomes, NumericEncoding) and width:
                 low, high = plan.becomes.low, plan.becomes.high
@@ -213,23 +221,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         columns: list[Column],
         kinds: list[ColumnFacts],
         target: Column | None,
-        summaries: Sequence[ColumnSummary] | None = None,
+        summaries: Sequence[ColumnSummary],
     ) -> None:
         """Fit all but the scaling on columns that are cleaned and judged already.
 
-        ``declared_`` is given before. ``summaries`` are of all rows, where columns are a sample.
+        ``declared_`` is given before. ``summaries`` are of all rows, of which columns may be some.
         """
         if self.smooth != "auto" and not (
             isinstance(self.smooth, int | float) and 0 <= self.smooth < np.inf
         ):
             raise InputError(f"smooth={self.smooth!r} is neither 'auto' nor a number from 0.")
-        level, centre = target_scale(target, self.positive)
-        if summaries is None:
-            y = None if target is None else numbers_at(target, level) - centre
-            read = map(as_read, columns, kinds)
-            summaries = [ColumnSummary.of(column, column, y=y) for column in read]
         means = None
         if target is not None:
+            _, centre = target_scale(target, self.positive)
             means = TargetMeans(called(target, self.positive), centre, self.smooth)
         plans = [
             encode_column(column, kind, summary, means)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.data.cleaning import numbers_like, read_like
+from leftout.data.cleaning import read_like
 from leftout.data.column_reader import ColumnSummary
 from leftout.data.columns import Column
 from leftout.data.profiling.column_types import ColumnFacts
@@ -80,11 +80,8 @@ class NumericEncoding:
         return [name] * (self.low < self.high)
 
     def read(self, column: Column) -> Read:
-        column = numbers_like(column, self.like)
-        values = column.numbers
+        values = read_like(column, self.like).numbers
         assert values is not None
-        if column.dates != self.like.dates:
-            values = np.full(len(values), np.nan)
         missing = np.isnan(values)
         if self.low == self.high:
             return Read(np.empty((len(values), 0)), missing)

@@ -1,7 +1,12 @@
-"""A table taken in for an audit: read, its columns given their parts, sampled, encoded."""
+"""A table taken in for an audit: read, its columns given their parts, sampled, encoded.
+
+What columns are is decided on a sample of the rows, wherever the others are; a pass over all of
+them then gives what an encoder needs exactly: ranges, counts of categories and of missing cells.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,21 +15,35 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from leftout.checks import check_count
-from leftout.data.column_reader import sampled, sampled_places
-from leftout.data.columns import Column, named, names_of
+from leftout.data.column_reader import (
+    Block,
+    ColumnReader,
+    ColumnSummary,
+    Summarize,
+    SummaryPass,
+    sampled,
+    sampled_places,
+    summaries_of,
+    target_scale,
+)
+from leftout.data.columns import Column, named, names_of, natural
 from leftout.data.declarations import ColumnDeclarations
-from leftout.data.encoding import Floats
-from leftout.data.profiling.column_types import ColumnFacts
-from leftout.data.roles import assign, with_values
-from leftout.data.schema_inference import MOST_FEATURES, TableSchema, infer_schema
+from leftout.data.encoder import TableEncoder
+from leftout.data.encoding import Floats, as_read
+from leftout.data.profiling.codes import FEW
+from leftout.data.profiling.column_types import ColumnFacts, row_counter
+from leftout.data.profiling.duplicate_columns import copies
+from leftout.data.profiling.relations import Relation, leaks, proxies
+from leftout.data.profiling.sentinels import Suspect, suspects
+from leftout.data.roles import Roles, assign, level_of, levels_of, value_of, with_values
 from leftout.data.sources import File, Source
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.running import warn
 from leftout.settings import Reading
-from leftout.text import counted
+from leftout.text import as_name, counted, unambiguous
 
-# Fewer rows say nothing about groups.
-FEWEST_ROWS = 20
+# Fewer rows say nothing about groups; more features than this make too large a matrix.
+FEWEST_ROWS, MOST_FEATURES = 20, 5_000
 
 
 @dataclass(frozen=True)
@@ -39,7 +58,7 @@ class Features:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PreparedTable(TableSchema):
+class PreparedTable:
     """What an audit works on.
 
     Attributes
@@ -74,6 +93,8 @@ class PreparedTable(TableSchema):
         Values that may stand for something else.
     encoder : TableEncoder
         Fitted.
+    readers : dict of ColumnReader
+        What reads the same columns, by their names here, of other rows.
     X : array of shape (m, n)
         What the representation sees.
     features : Features or None
@@ -87,8 +108,22 @@ class PreparedTable(TableSchema):
     file: File | None
     rows: NDArray[np.intp]
     n_rows: int
+    columns: list[Column]
+    searched: list[Column]
+    target: Column | None
+    positive: Any
+    prediction: Column | None
+    sensitive: list[str]
+    dropped: dict[str, str]
+    facts: list[ColumnFacts]
+    leaks: list[Relation]
+    copies: list[Relation]
+    proxies: list[Relation]
+    suspects: list[Suspect]
+    encoder: TableEncoder
+    readers: dict[str, ColumnReader]
     X: Floats
-    index: Any
+    index: Any = None
     features: Features | None = None
 
     def seeing(self, features: Features) -> PreparedTable:
@@ -161,7 +196,9 @@ class PreparedTable(TableSchema):
     def _encoded(self, scaling: str, kinds: list[ColumnFacts]) -> Floats:
         other = clone(self.encoder).set_params(scaling=scaling)
         other.declared_ = self.encoder.declared_
-        other.learn(self.searched, kinds, self._inside)
+        read = map(as_read, self.searched, kinds)
+        summaries = summaries_of(read, self._inside, other.positive)
+        other.learn(self.searched, kinds, self._inside, summaries)
         return np.asarray(other.fit_scale(self.searched))
 
     @property
@@ -198,33 +235,239 @@ def prepare_table(
     check_length(len(rows))
     if len(rows) < n_rows:
         raw = [sampled(column, rows) for column in raw]
-    decided = _schema(raw, declared, reading, once)
-    return PreparedTable(
-        **vars(decided),
-        source=source.name,
-        file=source.file,
-        rows=rows,
-        n_rows=n_rows,
-        X=decided.encoder.fit_scale(decided.searched),
-        index=source.table.index[rows] if hasattr(source.table, "iloc") else None,
-    )
-
-
-def _schema(
-    raw: list[Column], declared: ColumnDeclarations, reading: Reading, once: bool
-) -> TableSchema:
-    """The schema of a table in memory, by a sample of its rows, and with columns of all of them."""
-    places = sampled_places(len(raw[0]))
-    if len(places) == len(raw[0]):
-        return infer_schema(raw, declared, reading, once)
+    about: dict[str, Any] = {
+        "source": source.name, "file": source.file, "rows": rows, "n_rows": n_rows,
+        "index": source.table.index[rows] if hasattr(source.table, "iloc") else None,
+    }  # fmt: skip
+    places = sampled_places(len(rows))
+    if len(places) == len(rows):
+        return infer_schema(raw, declared, reading, once, **about)
     warn(
         f"What the columns are (numbers, codes, categories, copies of each other) was decided on "
-        f"{len(places):,} of the table's {len(raw[0]):,} rows, always the same ones; their ranges "
+        f"{len(places):,} of the table's {len(rows):,} rows, always the same ones; their ranges "
         "and counts are those of all rows."
     )
     block = {column.name: column for column in raw}
     part = [sampled(column, places) for column in raw]
-    return infer_schema(part, declared, reading, once, lambda one: one.over(block)).on_rows(block)
+    return infer_schema(part, declared, reading, once, lambda one: one.over(block), block, **about)
+
+
+def infer_schema(
+    raw: list[Column],
+    declared: ColumnDeclarations,
+    reading: Reading,
+    once: bool = True,
+    summarize: Summarize | None = None,
+    block: Block | None = None,
+    **about: Any,
+) -> PreparedTable:
+    """Give every raw column its part and its kind, and encode those that are searched.
+
+    Where ``raw`` is a sample of the rows, ``summarize`` runs a pass over all of them, and
+    ``block`` are the raw columns of those to encode, if not of the sample. Columns that repeat
+    another count ``once``.
+    """
+    roles, columns, kinds = _judged(raw, declared, reading)
+    called = {label: kind.name for label, kind in kinds.items()}
+    outcome = named(columns, roles.target)
+    inside = outcome if reading.encoding == "target" else None
+    labels = {} if outcome is None else declared.dictionary[called[outcome.name]].values
+    positive = labels.get(str(reading.positive), reading.positive)
+    readers = {
+        c.name: ColumnReader.of(called[c.name], _without_texts(c, kinds[c.name]), declared)
+        for c in columns
+    }
+    read = [as_read(c, kinds[c.name]) for c in columns]
+    made: Sequence[ColumnSummary]
+    if summarize is None:
+        made = summaries_of(read, inside, positive)
+    else:
+        every = tuple(
+            ColumnReader.of(called[c.name], _without_texts(c, kinds[c.name]), declared)
+            for c in read
+        )
+        target = None if inside is None else readers[inside.name]
+        made = summarize(SummaryPass(every, target, *target_scale(inside, positive)))
+    summaries = {c.name: summary for c, summary in zip(columns, made, strict=True)}
+    kinds = {c.name: _on_all_rows(kinds[c.name], c, summaries[c.name]) for c in columns}
+    positive = _counts(outcome, positive, kinds)
+    candidates = [column for column in columns if column.name not in roles.aside]
+    if not candidates:
+        raise InputError(
+            "No column is left to search: all are the target, dropped or sensitive. Leave at least "
+            "two."
+        )
+    telling = [column for column in candidates if kinds[column.name].read_as != "nothing"]
+    repeated = copies(telling) if once else []
+    aside = {line.column for line in repeated}
+    searched = [column for column in candidates if column.name not in aside]
+    encoder = TableEncoder(
+        reading.categorical, numeric=reading.numeric, missing=reading.missing,
+        dictionary=reading.dictionary, scaling=reading.scaling, encoding=reading.encoding,
+        smooth=reading.smooth, positive=positive,
+    ).set_output(transform="pandas")  # fmt: skip
+    encoder.declared_ = declared
+    known_by = [called[column.name] for column in searched]
+    encoder.n_features_in_, encoder.feature_names_in_ = len(known_by), np.array(known_by, object)
+    kinds_of = [kinds[column.name] for column in searched]
+    encoder.learn(searched, kinds_of, inside, [summaries[column.name] for column in searched])
+    n_features = len(encoder.features_)
+    if n_features > MOST_FEATURES:
+        raise InputError(
+            f"The columns became {n_features:,} features; an audit takes at most "
+            f"{MOST_FEATURES:,}. Drop columns of many values."
+        )
+    dropped = dict.fromkeys(roles.dropped, "asked for") | encoder.dropped_
+    dropped |= {line.column: f"a copy of {as_name(line.of)}" for line in repeated}
+    hidden = [column for column in columns if column.name in roles.sensitive]
+    seen = [column for column in telling if column.name not in aside]
+    here = {column.name: column for column in columns}
+    if block is not None:
+        here = {name: reader.column(block[reader.raw]) for name, reader in readers.items()}
+    audited = [here[column.name] for column in searched]
+    unknown = {roles.target, roles.prediction, *dropped}
+    known = [column for name, column in here.items() if name not in unknown]
+    predicted = None
+    if roles.prediction is not None:
+        predicted = _in_words(here[roles.prediction], labels)
+    return PreparedTable(
+        columns=known if outcome is None else [*known, here[outcome.name]],
+        searched=audited,
+        target=None if outcome is None else here[outcome.name],
+        positive=positive,
+        prediction=predicted,
+        sensitive=roles.sensitive,
+        dropped=dropped,
+        facts=column_report(columns, kinds, roles, repeated, encoder, summaries),
+        leaks=[] if outcome is None else leaks(seen, outcome, positive),
+        copies=repeated,
+        proxies=proxies(seen, hidden),
+        suspects=[s for c in telling for s in suspects(replace(c, name=called[c.name]))],
+        encoder=encoder,
+        readers=readers,
+        X=encoder.fit_scale(audited),
+        **about,
+    )
+
+
+def _judged(
+    raw: list[Column], declared: ColumnDeclarations, reading: Reading
+) -> tuple[Roles, list[Column], dict[str, ColumnFacts]]:
+    """The parts and kinds of raw columns, by their names as they were meant.
+
+    Names may have been cut, or labelled: what people call a column is its name in the table.
+    """
+    roles = assign(raw, reading.target, reading.sensitive, reading.drop, reading.prediction)
+    columns, judged = declared.columns_and_types(raw, roles.aside)
+    roles = roles.renamed({old.name: new.name for old, new in zip(raw, columns, strict=True)})
+    kinds = {kind.label: kind for kind in judged}
+    for place, column in enumerate(columns):
+        if column.name in roles.sensitive and _is_labels(column, kinds[column.name]):
+            why = f"{counted(column.n_values, 'value')} of a sensitive column"
+            kinds[column.name] = replace(
+                kinds[column.name], kind="category", why=why, read_as="category", overrule=""
+            )
+            columns[place] = as_read(column, kinds[column.name])
+    return roles, columns, kinds
+
+
+def column_report(
+    columns: Sequence[Column],
+    kinds: Mapping[str, ColumnFacts],
+    roles: Roles,
+    repeated: Sequence[Relation],
+    encoder: TableEncoder,
+    summaries: Mapping[str, ColumnSummary],
+) -> list[ColumnFacts]:
+    """Every column in a line: its part, what it is and why, what became of it."""
+    encoded = {line.label: line for line in encoder.columns_}
+    copied = {line.column: line.of for line in repeated}
+    lines = []
+    for column in columns:
+        name, kind = column.name, kinds[column.name]
+        summary = summaries[name]
+        role, how = roles.of(name), ""
+        features: tuple[str, ...] = ()
+        overrule = kind.overrule if role == "searched" else ""
+        if name in copied:
+            role, how = "left out", f"a copy of {as_name(copied[name])}"
+            overrule = parameter_label("drop", [kinds[copied[name]].name])
+        elif name in encoder.dropped_:
+            role = "left out"
+        elif name in encoded:
+            how, features = encoded[name].how, encoded[name].features
+        lines.append(
+            replace(
+                kind, role=role, overrule=overrule, how=how, features=features,
+                missing=summary.n_missing,
+                strays=tuple(sorted(summary.strays.items(), key=lambda stray: natural(stray[0]))),
+            )
+        )  # fmt: skip
+    return lines
+
+
+def _on_all_rows(kind: ColumnFacts, column: Column, summary: ColumnSummary) -> ColumnFacts:
+    """The type of a column of a sample, as what all rows sum up to has it.
+
+    A range may say that it counts the rows, and what is constant in a sample may vary elsewhere.
+    """
+    if kind.kind == "constant":
+        same, gaps = ("the same", 0) if column.n_values else ("empty", summary.n_rows)
+        others = bool(summary.counts[-1:].any())
+        if summary.low < summary.high or others or summary.n_missing != gaps:
+            return replace(kind, why=f"{same} in every row that was sampled")
+    if kind.kind != "number" or kind.why.startswith("declared") or column.categories is not None:
+        return kind
+    counter = row_counter(column, summary.low, summary.high, summary.n_rows)
+    return kind if counter is None else replace(counter, name=kind.name, note=kind.note)
+
+
+def _without_texts(column: Column, kind: ColumnFacts) -> Column:
+    """Without the values of identifiers and free text: other rows have others."""
+    if kind.read_as != "nothing" or kind.kind == "constant" or column.levels is not None:
+        return column
+    if column.categories is None:
+        return column
+    return replace(column, categories=())
+
+
+def _is_labels(column: Column, kind: ColumnFacts) -> bool:
+    """Whether numbers are so few that they name groups, unless somebody says otherwise."""
+    said = kind.why == f"declared: {kind.kind}"
+    return kind.read_as == "number" and column.n_values <= FEW and not said
+
+
+def _in_words(predicted: Column, labels: Mapping[str, str]) -> Column:
+    """A prediction whose classes are called in the same words as the target's."""
+    coded = predicted if predicted.categories is not None else predicted.as_categories()
+    values = coded.categories or ()
+    if not values or any(value not in labels for value in values):
+        return predicted
+    return Column(predicted.name, coded.values, tuple(labels[value] for value in values))
+
+
+def _counts(target: Column | None, positive: Any, kinds: Mapping[str, ColumnFacts]) -> Any:
+    """The target's value whose rate counts, as text; None if its mean does."""
+    level = level_of(target, positive)
+    if target is None:
+        return None
+    levels = levels_of(target, positive)
+    name, kind = as_name(target.name), kinds.get(target.name)
+    if levels is None:
+        if kind is not None and kind.kind == "code":
+            value = parameter_label("positive", target.show(target.values[~target.missing].max()))
+            warn(
+                f"{name} looks like codes, but its mean is compared. For a rate, name a value, "
+                f"such as {value}."
+            )
+        return None
+    if len(levels) > 1:
+        warn(
+            f"{as_name(target.name)} takes {len(levels):,} values; the rate of the most "
+            f"frequent, {unambiguous(value_of(target, level))}, counts. Another can be asked for "
+            f"with {parameter_label('positive')}."
+        )
+    return value_of(target, level)
 
 
 def check_width(n_columns: int) -> None:

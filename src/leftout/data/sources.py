@@ -140,11 +140,11 @@ def _read(
     return table, replace(file, name=Path(name).name)
 
 
-def _reader(module: str, function: str, **options: Any) -> Callable[..., pd.DataFrame]:
+def _reader(function: str, **options: Any) -> Callable[..., pd.DataFrame]:
     """A reader, imported when it reads: the page knows formats without a library of numbers."""
 
     def read(data: bytes, called: str, limits: TableLimits, **more: Any) -> pd.DataFrame:
-        reader = getattr(import_module(f"leftout.data.files.{module}"), function)
+        reader = getattr(import_module("leftout.data.formats"), function)
         return reader(data, called, limits, **options, **more)
 
     return read
@@ -152,17 +152,12 @@ def _reader(module: str, function: str, **options: Any) -> Callable[..., pd.Data
 
 # Readers take the bytes of a file, its name in a sentence, and limits on its size.
 FORMATS: dict[str, Callable[..., Any]] = {
-    ".parquet": _reader("arrow", "read_parquet"),
-    ".feather": _reader("arrow", "read_feather"),
-    ".xlsx": _reader("excel", "read_excel"),
+    ".parquet": _reader("read_parquet"),
+    ".feather": _reader("read_feather"),
+    ".xlsx": _reader("read_excel"),
 } | {
-    suffix: _reader(
-        "text",
-        "read_text",
-        separator="\t" if ".tsv" in suffix else ",",
-        gzipped=suffix.endswith(".gz"),
-    )
-    for suffix in TEXT
+    end: _reader("read_text", separator="\t" if ".tsv" in end else ",", gzipped=end.endswith(".gz"))
+    for end in TEXT
 }
 
 

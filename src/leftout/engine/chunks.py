@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,6 @@ _BUFFER = 1 << 18
 # Rows that are read at a time; of wide tables fewer, so that as many cells are.
 _ROWS, _CELLS = 1 << 15, 1 << 21
 _UNNAMED = re.compile(r"__index_level_\d+__")
-_A_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Chunk:
     fingerprint : tuple
         The file's size, and when it was changed.
     schema : pyarrow.Schema
-        The table's columns, each as one of few types: the same object for all chunks.
+        The table's columns, of types that hold those of all files: the same object for all chunks.
     """
 
     path: str
@@ -69,8 +69,8 @@ class Chunk:
     def batches(self, names: Sequence[str] | None = None) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Some rows at a time, with the place of the first; of some columns, in that order.
 
-        Text comes as dictionaries, which is how it is stored. Refuses a file that has changed since
-        it was listed.
+        Cells are of the file's own types, text as dictionaries, which is how it is stored. Refuses
+        a file that has changed since it was listed.
         """
         import pyarrow as pa
 
@@ -87,9 +87,8 @@ class Chunk:
                 for batch in file.iter_batches(
                     self.batch_size, row_groups=[self.group], columns=names, use_threads=False
                 ):
-                    # a file may have its columns in another order, and of another type
-                    cells = [_cast(batch[name], self.schema.field(name).type) for name in names]
-                    yield start, pa.record_batch(cells, names)
+                    # a file may have its columns in another order
+                    yield start, pa.record_batch([batch[name] for name in names], names)
                     start += batch.num_rows
 
 
@@ -121,12 +120,11 @@ def listed(source: Any) -> list[Chunk]:
             )
         sizes = [meta.row_group(group).num_rows for group in range(meta.num_row_groups)]
         groups += [(path, group, n_rows, before) for group, n_rows in enumerate(sizes) if n_rows]
-    schema = unify(schemas)
-    chunks, start = [], 0
-    for path, group, n_rows, before in groups:
-        chunks.append(Chunk(path, group, start, n_rows, before, schema))
-        start += n_rows
-    return chunks
+    schema, starts = unify(schemas), accumulate((size for *_, size, _ in groups), initial=0)
+    return [
+        Chunk(path, group, start, n_rows, before, schema)
+        for (path, group, n_rows, before), start in zip(groups, starts, strict=False)
+    ]
 
 
 def n_rows_of(chunks: Sequence[Chunk]) -> int:
@@ -137,20 +135,17 @@ def n_rows_of(chunks: Sequence[Chunk]) -> int:
 def paths_of(source: Any, suffixes: tuple[str, ...]) -> list[str]:
     """The files that a path, pattern, folder, list or dataset stands for."""
     if hasattr(source, "files") and hasattr(source, "schema"):  # pyarrow.dataset
-        paths = [os.fspath(path) for path in source.files]
-        return [path if os.path.exists(path) else f"/{path}" for path in paths]
-    if isinstance(source, str | os.PathLike):
-        return _expanded(os.fspath(source), suffixes)
-    if are_paths(source):
-        found = [path for each in source for path in _expanded(os.fspath(each), suffixes)]
-        for place, path in enumerate(found):
-            if path in found[:place]:
-                raise InputError(f"{called(path)} is listed twice. Name every file once.")
-        return found
-    raise InputError(
-        f"Found {type(source).__name__} where files of a table are needed: a path, a pattern such "
-        "as 'data/*.parquet', a folder, a list of paths, or a pyarrow.dataset.Dataset."
-    )
+        return [path if os.path.exists(path) else f"/{path}" for path in source.files]
+    each = [source] if isinstance(source, str | os.PathLike) else source
+    if not are_paths(each):
+        raise InputError(
+            f"Found {type(source).__name__} where files of a table are needed: a path, a pattern "
+            "such as 'data/*.parquet', a folder, a list of paths, or a pyarrow.dataset.Dataset."
+        )
+    found = [path for one in each for path in _expanded(os.fspath(one), suffixes)]
+    for path in (path for place, path in enumerate(found) if path in found[:place]):
+        raise InputError(f"{called(path)} is listed twice. Name every file once.")
+    return found
 
 
 def are_paths(source: Any) -> bool:
@@ -260,20 +255,6 @@ def unify(schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     return pa.schema(list(zip(schema.names, types, strict=True)))
 
 
-def _cast(cells: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Cells of a column as its type; texts may also be dictionaries."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.types as is_a
-
-    if cells.type == kind or kind == pa.large_string() and is_text(cells.type):
-        return cells
-    if is_a.is_duration(cells.type) or is_a.is_time(cells.type):  # in seconds
-        whole = cells.cast(pa.int32() if is_a.is_time32(cells.type) else pa.int64())
-        return pc.divide(whole.cast(kind), _A_SECOND[cells.type.unit])
-    return cells.cast(kind, safe=is_a.is_integer(kind))
-
-
 def is_text(kind: pa.DataType) -> bool:
     """Whether cells are texts, one by one or as a dictionary."""
     import pyarrow.types as is_a
@@ -283,19 +264,12 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def _read_as(kind: pa.DataType) -> pa.DataType:
-    """What a stored type is read as: few types have what all others hold."""
+    """What a stored type is read as, where files may have others for the same."""
     import pyarrow as pa
     import pyarrow.types as is_a
 
     if is_a.is_dictionary(kind):
         return pa.dictionary(pa.int32(), pa.large_string(), kind.ordered)
-    for made, are in (
-        (pa.uint64(), (is_a.is_uint64,)),
-        (pa.int64(), (is_a.is_integer,)),
-        (pa.float64(), (is_a.is_floating, is_a.is_decimal, is_a.is_duration, is_a.is_time)),
-        (pa.timestamp("us"), (is_a.is_timestamp, is_a.is_date)),
-        (pa.large_string(), (is_a.is_string, is_a.is_large_string, is_a.is_string_view)),
-    ):
-        if any(is_it(kind) for is_it in are):
-            return made
-    return kind
+    if is_a.is_timestamp(kind) or is_a.is_date(kind):
+        return pa.timestamp("us")
+    return pa.large_string() if is_text(kind) else kind

@@ -12,41 +12,27 @@ from __future__ import annotations
 
 import gzip
 import io
-import re
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from leftout.data.cleaning import CODE
-from leftout.data.files.text import Dialect, detect_encoding
+from leftout.data.formats import Dialect, detect_encoding
 from leftout.data.frames import refuse_repeated
 from leftout.data.sources import called, short
 from leftout.engine.chunks import fingerprint, reading, unify
 from leftout.errors import InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 # Bytes that are read at a time, and rows; characters that a file's dialect is told from.
 _BLOCK, _ROWS, _START = 1 << 20, 1 << 16, 1 << 20
-# What texts may be besides: yes and no, whole numbers, numbers as computers write them.
-_TRUTHS = re.compile("true|TRUE|True|false|FALSE|False")
-_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
-_NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)", re.ASCII | re.IGNORECASE)
-_LARGEST = 1 << 63
-
-
-@contextmanager
-def private_folder() -> Iterator[Path]:
-    """A folder that nobody else reads, and that is gone in the end."""
-    place = Path(tempfile.mkdtemp(prefix="leftout-"))
-    try:
-        yield place
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
+# Yes and no, as pandas reads them, and whole numbers that only text can hold.
+_TRUTHS = ["TRUE", "True", "true", "FALSE", "False", "false"]
+_KEPT = rf"{CODE.pattern}|[+-]?\d{{20,}}$"
 
 
 def copy_text(paths: Sequence[str], folder: Path) -> list[Path]:
@@ -100,12 +86,11 @@ def _store_as_text(path: str, copy: Path, types: dict[str, _TextType]) -> pa.Sch
         pq.ParquetWriter(copy, schema) as writer,
     ):
         for frame in frames:
-            table = pa.Table.from_pandas(frame, schema, preserve_index=False)
-            for each, cells in zip(names, table.columns, strict=True):
-                types.setdefault(each, _TextType()).add(cells)
-            writer.write_table(table)
-            rows += len(table)
-            short_rows |= bool(len(names) > 1 and table.column(-1).null_count)
+            for each in names:
+                types.setdefault(each, _TextType()).add(frame[each])
+            writer.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
+            rows += len(frame)
+            short_rows |= len(names) > 1 and frame[names[-1]].isna().any()
     if short_rows:  # which pandas fills up without a word
         with _text(path, codec) as file:
             dialect.refuse_ragged(file, name)
@@ -129,42 +114,32 @@ class _TextType:
     """What a table in memory has a column of text for: numbers, yes and no, or text."""
 
     def __init__(self) -> None:
-        self.may_be = {_TRUTHS, _WHOLE, _NUMBER}
-        self.empty, self.gaps = True, False
+        self.kinds, self.gaps = set[str](), False
 
-    def add(self, cells: pa.ChunkedArray) -> None:
-        """Rule out what some further texts are not."""
-        self.gaps |= bool(cells.null_count)
-        self.empty &= cells.null_count == len(cells)
-        if not self.may_be:
+    def add(self, cells: pd.Series) -> None:
+        """Take some further texts into account."""
+        import pandas as pd
+
+        texts = cells.dropna().str.strip()
+        self.gaps |= len(texts) < len(cells)
+        if not len(texts) or "O" in self.kinds:
             return
-        texts = [text.strip() for text in cells.unique().drop_null().to_pylist()]
-        self.may_be = {
-            pattern for pattern in self.may_be
-            if all(map(pattern.fullmatch, texts)) and (pattern is _TRUTHS or not _coded(texts))
-        }  # fmt: skip
+        kind = "b" if texts.isin(_TRUTHS).all() else "O"
+        if kind == "O" and not texts.str.match(_KEPT).any():
+            with suppress(ValueError):
+                kind = pd.to_numeric(texts).dtype.kind
+        self.kinds.add(kind)
 
     @property
     def type(self) -> pa.DataType:
         import pyarrow as pa
 
-        if self.empty:
-            return pa.float64()
-        if _TRUTHS in self.may_be:
+        if self.kinds == {"b"}:
             return pa.bool_()
-        if _NUMBER not in self.may_be:
+        if not self.kinds <= {"i", "f"}:
             return pa.large_string()
         # whole numbers with a gap are floats in memory
-        return pa.int64() if _WHOLE in self.may_be and not self.gaps else pa.float64()
-
-
-def _coded(texts: Sequence[str]) -> bool:
-    """Whether numbers are codes: with a zero before them, or larger than computers store."""
-    return any(
-        CODE.match(text)
-        or len(text) > 18 and text.lstrip("+-").isdigit() and abs(int(text)) >= _LARGEST
-        for text in texts
-    )  # fmt: skip
+        return pa.int64() if self.kinds == {"i"} and not self.gaps else pa.float64()
 
 
 def _store_as_typed(text: Path, copy: Path, types: dict[str, pa.DataType]) -> None:

@@ -6,25 +6,26 @@ for a table in memory, whose one block of rows is the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
-from typing import TYPE_CHECKING, TypeVar
+from operator import add
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from leftout.data.column_reader import ColumnReader, ColumnSummary, SummaryPass, sampled_places
-from leftout.data.columns import LARGEST_EXACT, Column, column_of
+from leftout.data.columns import LARGEST_EXACT, Column, of_cells
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import Floats
-from leftout.data.files.arrow import as_pandas
-from leftout.data.preparation import PreparedTable, check_length, check_width
-from leftout.data.schema_inference import TableSchema, infer_schema
+from leftout.data.formats import as_pandas
+from leftout.data.preparation import PreparedTable, check_length, check_width, infer_schema
 from leftout.engine.chunks import Chunk, is_text, n_rows_of
 from leftout.engine.engines import Fold
 from leftout.errors import InputError
-from leftout.linalg.passes import Array, Pass, Places
+from leftout.linalg.moments import about_own_mean
+from leftout.linalg.passes import Array, Pass, Places, Sums, Take
 from leftout.settings import Reading
 
 if TYPE_CHECKING:
@@ -51,29 +52,18 @@ class EncodingPlan:
     def n_features(self) -> int:
         return len(self.encoder.features_)
 
-    def blocks(self, chunk: Chunk, places: Places | None = None) -> Iterator[tuple[int, Floats]]:
+    def blocks(self, chunk: Chunk) -> Iterator[tuple[int, Floats]]:
         """Encoded rows of a chunk, some at a time, each with the place of its first row.
 
-        Of some ``places`` alone, rising, where these are given: the others are read, not encoded.
         A block is overwritten by the next: memory that is new costs more than what it holds.
         """
         room = np.empty((self.n_features, min(chunk.batch_size, chunk.n_rows)))
         plans = enumerate(self.encoder.columns_)
-        needed = {
-            place: self.readers[plan.label] for place, plan in plans if plan.becomes is not None
-        }
-        for start, batch in chunk.batches([reader.raw for reader in needed.values()]):
-            if places is not None:
-                first, last = np.searchsorted(places, [start, start + batch.num_rows])
-                if first == last:
-                    continue
-                batch = batch.take(places[first:last] - start)
-            read = _read(needed.values(), chunk, batch)
-            columns = dict(zip(needed, read, strict=True))
-            X = self.encoder.encode(columns, room[:, : batch.num_rows])
+        needed = {place: plan.label for place, plan in plans if plan.becomes is not None}
+        for start, columns in self.columns(chunk, list(needed.values())):
+            read = {place: columns[name] for place, name in needed.items()}
+            X = self.encoder.encode(read, room[:, : len(next(iter(read.values())))])
             yield start, self.encoder.rescale(X)
-            if places is not None and last == len(places):
-                return
 
     def columns(
         self, chunk: Chunk, names: Sequence[str]
@@ -81,42 +71,32 @@ class EncodingPlan:
         """Columns of a chunk by their names in the audit, read as those of the sample."""
         readers = [self.readers[name] for name in names]
         for start, batch in chunk.batches([reader.raw for reader in readers]):
-            yield start, dict(zip(names, _read(readers, chunk, batch), strict=True))
+            cells = zip(readers, batch.columns, strict=True)
+            read = (reader.column(_raw(reader, each)) for reader, each in cells)
+            yield start, dict(zip(names, read, strict=True))
 
 
-def _read(readers: Iterable[ColumnReader], chunk: Chunk, batch: pa.RecordBatch) -> Iterator[Column]:
-    for reader, cells in zip(readers, batch.columns, strict=True):
-        yield reader.column(_raw(reader, cells, chunk))
-
-
-def _raw(reader: ColumnReader, cells: pa.Array, chunk: Chunk) -> Column:
+def _raw(reader: ColumnReader, cells: pa.Array) -> Column:
     """The cells of a batch as a column, as they are read in memory, whatever values they take.
 
     Numbers stay numbers, also where they take no more than two values, unless they are declared
-    categories; categories are in the order in which they are stored. Cells that cannot be read are
-    missing: the sample has none of them, or its column is not to be read.
+    categories. Cells that cannot be read are missing: the sample has none of them, or its column is
+    not to be read.
     """
     import pyarrow.types as is_a
 
-    name, kind = reader.raw, chunk.schema.field(reader.raw).type
-    as_category = name in reader.declared.categories
-    if is_text(cells.type):
-        return _words(name, cells, is_a.is_dictionary(kind))
-    if is_a.is_integer(kind) and _has_large(cells):
-        return _words(name, cells.cast("large_string"), False)
-    if is_a.is_integer(kind) or is_a.is_floating(kind):
-        return Column(name, _floats(cells))
-    if is_a.is_timestamp(kind) and not as_category:
-        return Column(name, _floats(cells.cast("int64")), dates=True)
+    name, kind = reader.raw, cells.type
+    if is_text(kind) and not is_a.is_dictionary(kind):
+        cells = cells.dictionary_encode()
+    elif is_a.is_floating(kind) or is_a.is_integer(kind) and not _has_large(cells):
+        return Column(name, cells.cast("float64", safe=False).to_numpy(zero_copy_only=False))
+    elif is_a.is_integer(kind):
+        cells = cells.cast("large_string").dictionary_encode()
     try:
-        return column_of(cells.to_pandas(), name, as_category)
+        found = cells.to_pandas(date_as_object=False)
+        return of_cells(name, found, name in reader.declared.categories)
     except InputError:
         return Column(name, np.full(len(cells), np.nan))
-
-
-def _floats(cells: pa.Array) -> Floats:
-    """Numbers, NaN where they are missing."""
-    return cells.cast("float64", safe=False).to_numpy(zero_copy_only=False)
 
 
 def _has_large(cells: pa.Array) -> bool:
@@ -125,21 +105,6 @@ def _has_large(cells: pa.Array) -> bool:
 
     low, high = pc.min_max(cells).as_py().values()
     return low is not None and (low <= -LARGEST_EXACT or high >= LARGEST_EXACT)
-
-
-def _words(name: str, cells: pa.Array, declared: bool) -> Column:
-    """Texts or categories, by the dictionary of the batch."""
-    import pyarrow.types as is_a
-
-    if not is_a.is_dictionary(cells.type):
-        cells = cells.dictionary_encode()
-    words = cells.dictionary.to_pylist()
-    codes = cells.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
-    gone = [code for code, word in enumerate(words) if word is None]
-    if gone:
-        codes = np.where(np.isin(codes, gone), -1, codes).astype(np.int32)
-    texts = tuple("" if word is None else word for word in words)
-    return Column(name, codes, texts, declared=declared)
 
 
 def prepare_chunks(
@@ -163,6 +128,8 @@ def prepare_chunks(
     sample : int or None
         Rows that the schema is inferred from, and that can be looked at together.
     """
+    import pyarrow as pa
+
     n_rows, names = n_rows_of(chunks), chunks[0].schema.names
     for what, given in (("target", reading.target), ("prediction", reading.prediction)):
         if np.ndim(given):
@@ -174,7 +141,7 @@ def prepare_chunks(
     check_width(len(names))
     check_length(n_rows)
     places = sampled_places(n_rows, sample)
-    table = as_pandas(fold(_raw_rows, within(chunks, places), _joined))
+    table = as_pandas(pa.concat_tables(fold(partial(_raw_rows, places), chunks, add)))
     raw = declared.columns(table, unread=reading.drop)
 
     def summarize(one: SummaryPass) -> tuple[ColumnSummary, ...]:
@@ -182,47 +149,35 @@ def prepare_chunks(
         declared.check(raw, [summary.declared.tolist() for summary in found])
         return found
 
-    schema: TableSchema = infer_schema(raw, declared, reading, summarize=summarize)
-    prepared = PreparedTable(
-        **vars(schema),
-        source=source,
-        file=None,
-        rows=places,
+    prepared = infer_schema(
+        raw, declared, reading, summarize=summarize, source=source, file=None, rows=places,
         n_rows=n_rows,
-        X=schema.encoder.fit_scale(schema.searched),
-        index=None,
-    )
-    return EncodingPlan(schema.encoder, schema.readers), prepared
+    )  # fmt: skip
+    plan = EncodingPlan(prepared.encoder, prepared.readers)
+    if reading.scaling == "standard":  # by the spread of all rows, in one more pass
+        encoder = plan.encoder.set_params(scaling="minmax")
+        about = Sums(encoder.fit_scale(prepared.searched).mean(axis=0))
+        moments = about_own_mean(ChunkedRows(plan, chunks, fold).run(about))
+        spread = np.sqrt(np.diagonal(moments.second[0]) / n_rows)
+        encoder.set_params(scaling="standard")
+        X = encoder.fit_scale(prepared.searched, np.stack([moments.origin, spread]))
+        prepared = replace(prepared, X=X)
+    return plan, prepared
 
 
-def within(chunks: Sequence[Chunk], places: Places) -> list[tuple[Chunk, Places]]:
-    """Chunks that hold some rows, each with the places of these; both are rising."""
-    found = []
-    for chunk in chunks:
-        first, last = np.searchsorted(places, [chunk.start, chunk.start + chunk.n_rows])
-        if first < last:
-            found.append((chunk, places[first:last]))
-    return found
-
-
-def _raw_rows(wanted: tuple[Chunk, Places]) -> pa.Table:
-    """Some rows of one chunk as they are stored."""
+def _raw_rows(places: Places, chunk: Chunk) -> list[pa.Table]:
+    """The rows of some places that are in a chunk, as they are stored."""
     import pyarrow as pa
 
-    (chunk, places), parts = wanted, []
+    ends = np.searchsorted(places, [chunk.start, chunk.start + chunk.n_rows])
+    if ends[0] == ends[1]:
+        return []
+    parts = []
     for start, batch in chunk.batches():
         first, last = np.searchsorted(places, [start, start + batch.num_rows])
-        if first < last:
-            rows = pa.Table.from_batches([batch.take(pa.array(places[first:last] - start))])
-            # text that was read as a dictionary is text again
-            parts.append(rows.cast(chunk.schema))
-    return pa.concat_tables(parts)
-
-
-def _joined(one: pa.Table, other: pa.Table) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.concat_tables([one, other])
+        rows = pa.Table.from_batches([batch.take(pa.array(places[first:last] - start))])
+        parts.append(rows.cast(chunk.schema))  # text that was read as a dictionary is text again
+    return parts
 
 
 def _summarized(one: SummaryPass, chunk: Chunk) -> tuple[ColumnSummary, ...]:
@@ -232,7 +187,7 @@ def _summarized(one: SummaryPass, chunk: Chunk) -> tuple[ColumnSummary, ...]:
         readers.setdefault(one.target.raw, one.target)
     parts = (
         one.over({
-            name: _raw(reader, cells, chunk)
+            name: _raw(reader, cells)
             for (name, reader), cells in zip(readers.items(), batch.columns, strict=True)
         })
         for _, batch in chunk.batches(list(readers))
@@ -265,26 +220,22 @@ class ChunkedRows:
         """A pass over all blocks, merged in their order."""
         return self.fold(partial(_passed, self.plan, one), self.chunks, one.merge)
 
+    def read(self, one: Any) -> Any:
+        """A pass over columns of some ``names``, as people know them, merged in their order."""
+        return self.fold(partial(_read, self.plan, one), self.chunks, one.merge)
+
     def take(self, places: Places) -> Array:
         """Some rows, their places in rising order."""
         if self.held and np.array_equal(self.held[-1][0], places):
             return self.held.pop()[1]
-        wanted = within(self.chunks, places)
-        if not wanted:
-            return np.empty((0, self.n_features))
-        return self.fold(partial(_taken, self.plan), wanted, joined_rows)
+        return np.concatenate(self.run(Take(places)))
+
+
+def _read(plan: EncodingPlan, one: Any, chunk: Chunk) -> Any:
+    """What one chunk's columns give."""
+    return reduce(one.merge, (one.over(each) for _, each in plan.columns(chunk, one.names)))
 
 
 def _passed(plan: EncodingPlan, one: Pass[T], chunk: Chunk) -> T:
     """What one chunk gives."""
     return reduce(one.merge, (one.over(rows, start) for start, rows in plan.blocks(chunk)))
-
-
-def _taken(plan: EncodingPlan, wanted: tuple[Chunk, Places]) -> Array:
-    """Some rows of one chunk."""
-    return np.concatenate([rows.copy() for _, rows in plan.blocks(*wanted)])
-
-
-def joined_rows(a: Array, b: Array) -> Array:
-    """Rows of one stretch, then of the next."""
-    return np.concatenate([a, b])

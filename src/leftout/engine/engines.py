@@ -10,11 +10,10 @@ nothing is lost with a worker but the time of its task, which is run again elsew
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from leftout.errors import InputError, parameter_label
 from leftout.linalg.passes import fold
@@ -36,12 +35,8 @@ def silent(done: int, total: int) -> None:
     """Tell nobody."""
 
 
-class Fold(Protocol):
-    """How functions of chunks are run and merged."""
-
-    def __call__(
-        self, function: Callable[[Any], T], items: Sequence[Any], merge: Callable[[T, T], T]
-    ) -> T: ...
+# ``fold(function, items, merge)``: how functions of chunks are run and merged.
+Fold = Callable[[Callable[[Any], Any], Sequence[Any], Callable[[Any, Any], Any]], Any]
 
 
 class Local:
@@ -115,9 +110,6 @@ class Dask:
         """On the cluster of a scheduler."""
         distributed = _distributed()
         try:
-            # a client that finds nobody complains once more when it is forgotten
-            with ThreadPoolExecutor(1) as apart:
-                apart.submit(asyncio.run, _answers(address)).result()
             client = distributed.Client(address, timeout=_ANSWER, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise InputError(
@@ -173,22 +165,21 @@ class Dask:
         """All results merged, in order, by the fixed tree, whose branches are tasks as well."""
         self._wait_for_workers()
         submit = partial(self.client.submit, _on_one_thread, pure=False)
-        chunks = [submit(function, item) for item in items]
-        of_chunk = {future.key: item for future, item in zip(chunks, items, strict=True)}
+        chunks = {submit(function, item): item for item in items}
         # what can be merged is merged before more is read
         whole = fold(chunks, partial(submit, merge, priority=1))
-        done = _distributed().as_completed(chunks, loop=self.client.loop)
-        chunks.clear()  # a result is held no longer than until it is merged
-        failed = None
+        done = _distributed().as_completed(list(chunks), loop=self.client.loop)
+        item = None
         try:
             for count, future in enumerate(done, start=1):
+                item = chunks.pop(future)  # a result is held no longer than until it is merged
                 if future.status != "finished":
-                    failed = of_chunk[future.key]
                     future.result()
                 tell(count, len(items))
+            item = None
             return whole.result()
         except Exception as error:
-            raise self._refusal(error, failed) from error
+            raise self._refusal(error, item) from error
         finally:
             done.clear()
 
@@ -230,14 +221,6 @@ def _called(item: Any) -> str:
     if not hasattr(item, "path"):
         return shown(repr(item))
     return f"row group {item.group + 1} of {shown(repr(item.path))}"
-
-
-async def _answers(address: str) -> None:
-    """Reach a scheduler, and hang up."""
-    distributed: Any = _distributed()
-    how = distributed.Security().get_connection_args("client")
-    link = await distributed.comm.connect(address, timeout=_ANSWER, **how)
-    await link.close()
 
 
 def _distributed() -> Any:

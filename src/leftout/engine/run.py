@@ -10,6 +10,7 @@ from typing import Any
 from leftout.auditing.presets import call, settled
 from leftout.auditing.result import Audit
 from leftout.auditing.stages import READ, STAGE_SHARES, AuditPipeline, Listener
+from leftout.data.column_reader import SCHEMA_ROWS
 from leftout.data.sources import Source
 from leftout.engine.tables import ChunkedTable, in_parts
 from leftout.errors import InputError, parameter_label
@@ -134,7 +135,8 @@ def audit(
         Actual rows to show of either side. A row may be a person.
     engine : {"memory", "local", "dask"} or None
         Read the table whole, pass over its parts in this process, or on the cluster of the current
-        ``distributed.Client``; None: whole if it fits. Local and dask agree to the last bit.
+        ``distributed.Client``; None: whole if it fits. Local and dask agree to the last bit. A
+        table of up to 50,000 rows is read whole in any case.
     memory : int, str or None
         What a table may take to be read whole, ``"2GB"``; None: half of what this machine has.
     resume : bool, default=False
@@ -206,6 +208,11 @@ def run(
         source = Source.of(table if parts is None else parts.read())
         asked = replace(asked, command=call(settings, source.path))
         with collected_warnings() as notes:
+            if engine not in (None, "memory"):
+                warn(
+                    f"The table was read whole: those of up to {SCHEMA_ROWS:,} rows are, whichever "
+                    "engine is asked for."
+                )
             for text in source.notes:
                 warn(text)
             found = AuditPipeline.on(source, asked, n_jobs, stages).audit(notes, listener)
@@ -228,24 +235,22 @@ def run(
     return found
 
 
+# What is audited with all rows in memory alone, and what is said of larger tables in parts.
+WHOLE_ONLY = {
+    "features": "is searched by the PCA of its own columns",
+    "pipeline": "is searched by the PCA of its own columns",
+    "n_groups": "is searched for one left-out group",
+    "preset": "is audited on all of its rows",
+    "sample": "is audited on all of its rows",
+}
+
+
 def _check_in_parts(asked: Settings) -> None:
     """Refuse what needs the rows of a table in memory: see ``docs/guide/scale.md``."""
-    whole = parameter_label("engine", "memory")
-    columns = "is searched by the PCA of its own columns", f"Use {whole} where it fits"
-    rows = "is audited on all of its rows", f"Add {whole}, or leave it out"
-    for name, refused, instead, advice in (
-        ("features", asked.features is not None, *columns),
-        ("pipeline", asked.pipeline is not None, *columns),
-        ("scaling", asked.scaling == "standard", "has no spread before it is passed over",
-         f"Use {parameter_label('scaling', 'minmax')}, or {whole} where it fits"),
-        ("n_groups", asked.n_groups != 1, "is searched for one left-out group",
-         f"Use {parameter_label('n_groups', 1)}, or {whole} where it fits"),
-        ("preset", asked.preset is not None, *rows),
-        ("sample", asked.sample is not None, *rows),
-    ):  # fmt: skip
-        if refused:
-            value = getattr(asked, name)
-            label = parameter_label(name, *([value] if isinstance(value, str | int) else []))
-            raise InputError(
-                f"{label} was given, but a table that is passed over in parts {instead}. {advice}."
-            )
+    for name in (name for name in WHOLE_ONLY if name in asked.asked()):
+        value = getattr(asked, name)
+        label = parameter_label(name, *([value] if isinstance(value, str | int) else []))
+        raise InputError(
+            f"{label} was given, but a table that is passed over in parts {WHOLE_ONLY[name]}. Use "
+            f"{parameter_label('engine', 'memory')} where it fits, or leave it out."
+        )

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from weakref import finalize
 
 from leftout.checks import check_choice
-from leftout.data.files.arrow import as_pandas
+from leftout.data import column_reader
+from leftout.data.formats import as_pandas
 from leftout.data.sources import TEXT, Source, is_stream, n_bytes
 from leftout.engine.chunks import (
     STORED,
@@ -22,7 +24,7 @@ from leftout.engine.chunks import (
     n_rows_of,
     paths_of,
 )
-from leftout.engine.copies import copy_dask, copy_feather, copy_text, is_dask, private_folder
+from leftout.engine.copies import copy_dask, copy_feather, copy_text, is_dask
 from leftout.engine.engines import Dask, Engine, Local
 from leftout.errors import InputError, parameter_label
 from leftout.running import available_memory
@@ -120,8 +122,11 @@ def in_parts(
         )
     with ExitStack() as copies:
         chunks, paths = _chunks(table, copies)
-        size = _CELL * n_rows_of(chunks) * len(chunks[0].schema)
-        whole = engine == "memory" or (engine is None and size <= limit)
+        n_rows = n_rows_of(chunks)
+        size = _CELL * n_rows * len(chunks[0].schema)
+        # of so few rows, all would be in the sample that is looked at
+        whole = engine == "memory" or n_rows <= column_reader.SCHEMA_ROWS
+        whole |= engine is None and size <= limit
         files = {path: str(fingerprint(path)) for path in paths}
         parts = ChunkedTable(chunks, name, whole, files)
         finalize(parts, copies.pop_all().close)  # copies go when nobody has the table any more
@@ -158,15 +163,18 @@ def _in_files(path: str, engine: Any, limit: int) -> bool:
 
 def _chunks(table: Any, copies: ExitStack) -> tuple[list[Chunk], list[str]]:
     """Chunks of files of the first one's kind, and the files; of text and Feather, of a copy."""
+    if not is_dask(table):
+        paths = paths_of(table, (*STORED, *TEXT, *FEATHER))
+        kind = _kind(paths[0])
+        if kind in (None, "Parquet"):
+            return listed(paths), paths
+    private = TemporaryDirectory(prefix="leftout-", ignore_cleanup_errors=True)
+    folder = Path(copies.enter_context(private))
     if is_dask(table):
-        made = copy_dask(table, copies.enter_context(private_folder()))
+        made = copy_dask(table, folder)
         return listed(made), list(map(str, made))
-    paths = paths_of(table, (*STORED, *TEXT, *FEATHER))
-    kind = _kind(paths[0])
-    if kind in (None, "Parquet"):
-        return listed(paths), paths
     copy = copy_text if kind == "text" else copy_feather
-    return listed(copy(paths, copies.enter_context(private_folder()))), paths
+    return listed(copy(paths, folder)), paths
 
 
 def _kind(path: str) -> str | None:

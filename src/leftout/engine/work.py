@@ -7,30 +7,34 @@ a sample by the stages of an audit in memory.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from leftout.auditing import group_selection
 from leftout.auditing.group_selection import GroupPlan
 from leftout.auditing.record import Chunks
-from leftout.auditing.result import Audit
 from leftout.auditing.stages import AuditPipeline
 from leftout.checks import generator
+from leftout.data.columns import Column
+from leftout.data.roles import levels_of
 from leftout.engine.encoding_plan import ChunkedRows, EncodingPlan, prepare_chunks
 from leftout.engine.engines import Engine, Local
-from leftout.engine.exact_counts import with_exact_counts
 from leftout.engine.state import Passes
 from leftout.engine.tables import ChunkedTable
 from leftout.errors import InputError, parameter_label
-from leftout.evidence.stability import Stability
+from leftout.explain import Explanation
 from leftout.explain.attribution import split_losses
 from leftout.explain.explanation import by_feature
+from leftout.explain.sentence import Sentence
 from leftout.fair.estimator import FairPCA
 from leftout.fair.mitigation import Mitigation, across_dimensions, mitigation_of
+from leftout.groups.outcome import outcomes, without_outcome
 from leftout.groups.partition import GroupRule, MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem, fitted_here
 from leftout.groups.sizes import group_sizes
@@ -56,10 +60,8 @@ class ChunkedAudit(AuditPipeline):
     """The stages of an audit whose rows are in chunks: ``X`` is a sample of them."""
 
     parts: ChunkedTable = field(kw_only=True)
-    plan: EncodingPlan = field(kw_only=True)
     table: ChunkedRows = field(kw_only=True)
     passes: Passes = field(kw_only=True)
-    all_rows: SearchProblem = field(kw_only=True)  # by their moments alone
     labels: Labels = field(init=False)  # the group among all rows
     sides: Moments = field(init=False)  # of the rest and of the group among all rows
 
@@ -87,16 +89,15 @@ class ChunkedAudit(AuditPipeline):
         rows = group_selection.few_of(np.arange(len(X)), n)
         part = X if len(rows) == len(X) else X.iloc[rows].reset_index(drop=True)
         sample = _problem(rule, shared, _summary(intake.X), min(smallest, max(1, len(X) // 4)))
-        if len(X) < m:
-            warn(
-                f"The group, its losses, Fair PCA and what is counted come from all {m:,} rows; "
-                f"what columns are, names, rules and costs from {len(X):,} of them; surrogate "
-                f"tables, halves and parts of the rows from {len(part):,}, sampled at random, with "
-                "sizes in proportion."
-            )
+        warn(
+            f"The group, its losses, Fair PCA and what is counted come from all {m:,} rows; what "
+            f"columns are, names, rules and costs from {len(X):,} of them; surrogate tables, "
+            f"halves and parts of the rows from {len(part):,}, sampled at random, with sizes in "
+            "proportion."
+        )
         return cls(
-            intake, search, sample, asked, X, rows, part, stages, parts=parts, plan=plan,
-            table=table, passes=passes, all_rows=problem,
+            intake, search, sample, problem, asked, X, rows, part, stages, parts=parts, table=table,
+            passes=passes,
         )  # fmt: skip
 
     @property
@@ -106,7 +107,7 @@ class ChunkedAudit(AuditPipeline):
 
     def find(self, plan: GroupPlan) -> MaxDisparityPartition:
         """The group among all rows, as the same table in memory would have it."""
-        m, n, size, problem = self.n_rows, self.table.n_features, plan.size, self.all_rows.problem
+        m, n, size, problem = self.n_rows, self.table.n_features, plan.size, self.everyone.problem
         if m * n <= STREAMED_ABOVE:  # small enough to be searched as in memory
             rows = pd.DataFrame(self.table.take(np.arange(m)), columns=self.X.columns)
             built = self.search._build_problem(rows.to_numpy()).resized(size=None)
@@ -123,42 +124,49 @@ class ChunkedAudit(AuditPipeline):
         self.labels, self.sides = result.labels, result.sides
         return self._described(result, result.own)
 
-    def started(
-        self,
-        found: MaxDisparityPartition,
-        plan: GroupPlan,
-        notes: list[str],
-        stability: Stability | None = None,
-    ) -> Audit:
+    def explained(self, found: MaxDisparityPartition, report: Report, label: int) -> Explanation:
         """Who the group in the sample is, with what is known of it among all rows."""
-        sampled = self._among(found)
-        start = super().started(sampled, plan, notes)
-        losses = split_losses(self.all_rows.problem.loss, self.sides, found.components_)
-        explanation = replace(
-            start.explanation,
-            disparity_by_feature=by_feature(losses, list(self.X), self.intake.sources),
-        )
-        explanation = with_exact_counts(
-            explanation, self.intake, self.plan, self.parts.chunks, self.labels, self.passes.fold,
-        )  # fmt: skip
+        told = super().explained(found, report, label)
+        losses = split_losses(self.everyone.problem.loss, self.sides, found.components_)
+        features = by_feature(losses, list(self.X), self.intake.sources)
+        return self._counted(replace(told, disparity_by_feature=features))
+
+    def _counted(self, explanation: Explanation) -> Explanation:
+        """The explanation of a sample, with the counts of all rows.
+
+        Whether the sentence covers a row, and the row's outcome, are a byte and a number: of all
+        rows these fit into memory, beside the labels.
+        """
+        target, sentence, group = self.intake.target, explanation.sentence, self.labels == 1
+        if target is None and sentence is None:
+            return explanation
+        told = self.table.read(ToldRows(sentence, None if target is None else target.name))
+        if sentence is not None:
+            hit = told[0]
+            exact = replace(
+                sentence, covered=int(hit.sum()), count=int((hit & group).sum()),
+                size=int(group.sum()), n_rows=len(group),
+            )  # fmt: skip
+            explanation = replace(explanation, sentence=exact)
+        if target is None:
+            return explanation
+        everyone, levels = replace(target, values=told[-1]), levels_of(target, self.intake.positive)
         return replace(
-            start.each(partition=[found], explanation=[explanation]),
-            partition=found,
-            smallest=self.all_rows.problem.min_size,
-            scree=self.all_rows.explained,
-            chunks=self._chunks(found, sampled),
+            explanation,
+            outcome=outcomes(everyone, group, levels),
+            no_outcome=without_outcome(everyone, group, levels),
         )
 
     def mitigated(self, found: MaxDisparityPartition, report: Report) -> Mitigation:
         """Fair PCA of both sides, by the moments of all rows."""
-        sides = Summary(self.intake.X[:0], self.sides, self.all_rows.table.mean, None)
-        fair = FairPCA(self.all_rows.problem.d)
+        sides = Summary(self.intake.X[:0], self.sides, self.everyone.table.mean, None)
+        fair = FairPCA(self.everyone.problem.d)
         fair.fit_summary(sides, ["rest", "the left-out group"], list(self.X))
         return mitigation_of(fair, across_dimensions(fair, sides, report))
 
     def _described(self, result: SearchResult, own: Array) -> MaxDisparityPartition:
         """The partition of all rows, from its moments; its bound and offset from one pass."""
-        problem, X, m = self.all_rows.problem, self.intake.X, self.n_rows
+        problem, X, m = self.everyone.problem, self.intake.X, self.n_rows
         origin, size = problem.pooled.origin, int(result.labels.sum(dtype=np.int64))
         bound = exceeding(m, X, problem.loss, problem.V, origin, size)
         along = Along(self.table, bound)
@@ -171,10 +179,10 @@ class ChunkedAudit(AuditPipeline):
             min_group_size=None,
         )  # fmt: skip
         ceiling = bound.ceiling(along.found, size)
-        found._fit_result(self.X.iloc[:1], self.all_rows, result, ceiling)
+        found._fit_result(self.X.iloc[:1], self.everyone, result, ceiling)
         return found.set_params(solver=self.search.solver)
 
-    def _among(self, found: MaxDisparityPartition) -> MaxDisparityPartition:
+    def examined(self, found: MaxDisparityPartition) -> MaxDisparityPartition:
         """The same group among the rows of the sample."""
         labels = np.ascontiguousarray(self.labels[self.intake.rows])
         inside = int(labels.sum())
@@ -195,15 +203,16 @@ class ChunkedAudit(AuditPipeline):
         )
         return sampled._fit_result(self.X, self.search_problem, here)
 
-    def _chunks(self, found: MaxDisparityPartition, sampled: MaxDisparityPartition) -> Chunks:
+    def chunks(self, found: MaxDisparityPartition, examined: MaxDisparityPartition) -> Chunks:
+        """How the table was audited."""
         return Chunks(
             engine=self.passes.engine.name,
             n_files=len(self.parts.files),
             n_chunks=len(self.parts.chunks),
             n_rows=self.n_rows,
             n_sampled=len(self.intake.rows),
-            examined=sampled,
-            scores=functools.partial(scored, self.passes.engine, self.plan, self.parts, found),
+            examined=examined,
+            scores=partial(scored, self.passes.engine, self.table.plan, self.parts, found),
         )
 
 
@@ -239,6 +248,27 @@ def scored(
     """How far every row leans to the left-out side."""
     engine = Local() if engine.closed else engine  # a cluster that was started for the audit
     return ChunkedRows(plan, parts.chunks, engine.fold).run(RowScores(found._rule))
+
+
+@dataclass(frozen=True)
+class ToldRows:
+    """The pass that says whether the sentence covers each row, and its value of the target."""
+
+    sentence: Sentence | None
+    target: str | None
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that it looks at."""
+        told = () if self.sentence is None else self.sentence.conditions
+        return sorted({each.column for each in told} | ({self.target} if self.target else set()))
+
+    def over(self, columns: dict[str, Column]) -> list[NDArray[Any]]:
+        told = [] if self.sentence is None else [self.sentence.holds(columns)]
+        return told if self.target is None else [*told, columns[self.target].values]
+
+    def merge(self, a: list[NDArray[Any]], b: list[NDArray[Any]]) -> list[NDArray[Any]]:
+        return [np.concatenate(both) for both in zip(a, b, strict=True)]
 
 
 @dataclass(frozen=True)

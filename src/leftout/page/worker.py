@@ -27,7 +27,7 @@ from leftout.data.column_reader import sampled_places
 from leftout.data.columns import Column, names_of
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoding import encode_column
-from leftout.data.files.excel import sheet_names
+from leftout.data.formats import sheet_names
 from leftout.data.frames import rows_of
 from leftout.data.preparation import check_length
 from leftout.data.profiling.codes import words_of

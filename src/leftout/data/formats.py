@@ -1,4 +1,8 @@
-"""Tables in delimited text of whatever encoding, with names in the first line."""
+"""The table in the bytes of a file: delimited text, Parquet, Feather, Excel.
+
+Text may be of whatever encoding, with names in the first line. Workbooks are streamed, and Feather
+files unpacked a batch at a time, so that no more is read than the limits allow.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,9 @@ import csv
 import gzip
 import io
 import re
+import zipfile
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -17,9 +22,11 @@ from leftout.data.frames import refuse_repeated, refuse_unnamed
 from leftout.data.sources import TableLimits
 from leftout.errors import InputError
 from leftout.running import warn
+from leftout.text import listed, quoted, shown
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 _SEPARATORS = (",", ";", "\t", "|")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -30,6 +37,9 @@ _START, _TRIED = 1 << 16, 20
 # A field that begins with a zero and another digit; the zero comes first in the pattern, since one
 # byte is searched for faster than any of several.
 _CODED = re.compile(rb'0\d(?:(?<=[,;\t|"\r\n ]0\d)|(?<=[,;\t|"\r\n ][+-]0\d))')
+_SHOWN_SHEETS = 10
+_ERRORS = ("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!")
+_NO_CELLS = frozenset((*MISSING, *_ERRORS))
 
 
 class Dialect(NamedTuple):
@@ -165,3 +175,128 @@ def _guess_separator(start: str, usual: str) -> str:
         return best
     first = start.lstrip("\r\n").splitlines()[0]
     return max((usual, *_SEPARATORS), key=first.count)
+
+
+def read_parquet(data: bytes, called: str, limits: TableLimits) -> pd.DataFrame:
+    """The table in a Parquet file."""
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+    with ParquetFile(pa.BufferReader(data)) as file:
+        metadata = file.metadata
+        limits.check_shape(metadata.num_rows, metadata.num_columns, called)
+        groups = map(metadata.row_group, range(metadata.num_row_groups))
+        limits.check_bytes(sum(group.total_byte_size for group in groups), called)
+        return to_frame(file.read(), called)
+
+
+def read_feather(data: bytes, called: str, limits: TableLimits) -> pd.DataFrame:
+    """The table in a Feather file (Arrow's IPC format), unpacked a batch at a time."""
+    import pyarrow as pa
+
+    file = pa.ipc.open_file(pa.BufferReader(data))
+    batches, rows, size = [], 0, 0
+    for place in range(file.num_record_batches):
+        batches.append(file.get_batch(place))
+        rows += batches[-1].num_rows
+        size += batches[-1].nbytes
+        limits.check_shape(rows, len(file.schema), called)
+        limits.check_bytes(size, called)
+    return to_frame(pa.Table.from_batches(batches, file.schema), called)
+
+
+def to_frame(table: pa.Table, called: str) -> pd.DataFrame:
+    """A pyarrow table in pandas, with all of its columns."""
+    refuse_repeated(table.column_names, called)
+    frame = as_pandas(table)
+    if frame.index.name is not None or type(frame.index).__name__ == "MultiIndex":
+        frame = frame.reset_index()  # columns that pandas kept aside
+    return frame
+
+
+def as_pandas(table: pa.Table) -> pd.DataFrame:
+    """A pyarrow table in pandas, where large whole numbers with gaps stay exact."""
+    import pandas as pd
+    import pyarrow as pa
+
+    whole = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
+    gaps = any(column.type in whole and column.null_count for column in table.columns)
+    return table.to_pandas(date_as_object=False, types_mapper=whole.get if gaps else None)
+
+
+def read_excel(
+    data: bytes, called: str, limits: TableLimits, sheet: str | None = None
+) -> pd.DataFrame:
+    """The table in a sheet, whose names are in the first row."""
+    import numpy as np
+    import pandas as pd
+
+    rows: list[list[Any]] = []
+    width = 0
+    with _opened(data, called, limits) as book:
+        chosen = book[_choose([each.title for each in book.worksheets], sheet, called)]
+        chosen.reset_dimensions()  # what a file says of itself may be wrong
+        for cells in chosen.iter_rows(values_only=True):
+            row = [np.nan if cell is None or cell in _NO_CELLS else cell for cell in cells]
+            while row and row[-1] is np.nan:  # formats reach further than values
+                row.pop()
+            width = max(width, len(row))
+            rows.append(row)
+            limits.check_shape(len(rows), width, called)
+    while rows and not rows[-1]:
+        rows.pop()
+    table = pd.DataFrame([row + [np.nan] * (width - len(row)) for row in rows], dtype=object)
+    table = table.loc[:, table.notna().any()]
+    if not len(table):
+        return table
+    names = table.iloc[0]
+    refuse_unnamed(names.index[names.isna()].tolist(), called)
+    refuse_repeated(names.tolist(), called)
+    body = table.iloc[1:].reset_index(drop=True)  # objects: text such as 01234 stays text
+    return body.set_axis(names.tolist(), axis=1).infer_objects()
+
+
+def sheet_names(data: bytes, called: str, limits: TableLimits) -> list[str]:
+    """The sheets of a workbook, in order."""
+    with _opened(data, called, limits) as book:
+        return [sheet.title for sheet in book.worksheets]
+
+
+@contextmanager
+def _opened(data: bytes, called: str, limits: TableLimits) -> Iterator[Any]:
+    """A workbook, within the limits; whatever is wrong with it is refused in a sentence."""
+    from openpyxl import load_workbook
+
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            limits.check_bytes(sum(part.file_size for part in archive.infolist()), called)
+        book = load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
+        try:
+            yield book
+        finally:
+            book.close()
+    except (InputError, MemoryError, RecursionError):
+        raise
+    except Exception as error:  # of the archive, its XML, or what the cells are said to hold
+        raise InputError(
+            f"{called} is not an Excel workbook (.xlsx), or a damaged or locked one. Save it anew, "
+            "without a password, or as CSV."
+        ) from error
+
+
+def _choose(sheets: list[str], wanted: str | None, called: str) -> str:
+    names = list(map(quoted, sheets[:_SHOWN_SHEETS]))
+    names += [f"{len(sheets) - _SHOWN_SHEETS} more"] * (len(sheets) > _SHOWN_SHEETS)
+    if wanted is None:
+        if len(sheets) > 1:
+            warn(
+                f"{called} has {len(sheets)} sheets; the first, {names[0]}, was read, and not "
+                f"{listed(names[1:])}."
+            )
+        return sheets[0]
+    if wanted not in sheets:
+        raise InputError(
+            f"{called} has no sheet {shown(repr(wanted))}; it has {listed(names)}. Name one of "
+            "these."
+        )
+    return wanted

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from leftout.data.columns import Column
 from leftout.data.conditions import Condition
-from leftout.engine.exact_counts import ToldRows
+from leftout.engine.work import ToldRows
 from leftout.explain.sentence import Sentence
 
 places = st.lists(st.integers(0, 200), max_size=4)
@@ -33,7 +33,7 @@ def test_parts_merged_are_the_whole(seed, places, numbers, with_target):
     high, low = Condition("x", "range", "", low=0.3), Condition("x", "range", "", high=-0.8)
     sizes = {"covered": 0, "count": 0, "size": 0, "n_rows": m}
     said = Sentence(alternatives=((high,), (low,)), **sizes)
-    one = ToldRows(None, said, "y" if with_target else None)
+    one = ToldRows(said, "y" if with_target else None)
 
     def over(rows):
         return one.over({name: each.take(rows) for name, each in columns.items()})

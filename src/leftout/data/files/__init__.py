@@ -1,1 +1,0 @@
-"""The bytes of a file, and the table in them."""
