@@ -32,6 +32,7 @@ from leftout.linalg.losses import Array
 from leftout.linalg.problem import Labels, Problem
 from leftout.running import Steps, imap_ordered, one_thread
 from leftout.solvers import Alternating, SearchResult, Solver, SolverContext, takes_sizes
+from leftout.solvers.local_ascent import ROWS, climb_cost
 from leftout.solvers.multi import anew, peel, refine
 
 T = TypeVar("T")
@@ -42,12 +43,12 @@ SAME_GROUP = 0.5
 # Climbs of each of the many searches. Of a search over sizes, the first gets a seventh of the
 # starts. The table and its surrogates get twice as many: with 20, one search of a table varies by
 # more than half as much as its surrogates do (adult: 0.652 to 0.665, with 40 0.660 to 0.665).
-_REPEATED_CLIMBS = 20
-_REPEATED_STARTS = 7 * _REPEATED_CLIMBS
+# Where each takes long, there are fewer: as many as fit in so many multiplications.
+_REPEATED_CLIMBS, _FEWEST_CLIMBS, _REPEATED_WORK = 20, 8, 6e9
 # Searches of larger tables climb on parts of so many rows, and which of them ends best shows only
 # on the whole. One alone varies as much as surrogates do (adult: from 0.651 to 0.661, where
 # surrogates have 0.643 and vary by 0.007), four hardly do (0.664 to 0.666).
-_CLIMBED_ROWS, _CLIMBED_PARTS = 8192, 4
+_CLIMBED_PARTS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,13 +76,14 @@ class SearchTask:
         if smallest is None:
             smallest = default_smallest(*matrix.shape)
         null_solver = solver
-        if isinstance(solver, Alternating) and solver.n_starts is None:
-            parts = _CLIMBED_PARTS if len(matrix) > _CLIMBED_ROWS else 1
-            solver = replace(solver, n_starts=_REPEATED_STARTS * parts)
-            null_solver = replace(solver, n_starts=2 * _REPEATED_STARTS * parts)
         with one_thread():
             free = clone(estimator).set_params(group_size=None, min_group_size=smallest)
             posed = free._build_problem(matrix)
+        if isinstance(solver, Alternating) and solver.n_starts is None:
+            parts = _CLIMBED_PARTS if len(matrix) > ROWS else 1
+            starts = 7 * parts * _affordable(posed.problem.narrow())
+            solver = replace(solver, n_starts=starts)
+            null_solver = replace(solver, n_starts=2 * starts)
         rngs = generator(estimator.random_state).spawn(3)
         return cls(
             X=matrix, estimator=estimator, solver=solver, null_solver=null_solver, posed=posed,
@@ -118,6 +120,13 @@ class SearchTask:
         if copies is None:
             return np.sort(rng.choice(len(self.X), round(share * len(self.X)), replace=False))
         return np.flatnonzero((rng.random(copies.n_distinct) < share)[copies.place])
+
+
+def _affordable(problem: Problem) -> int:
+    """Climbs of each of many searches."""
+    rows, n = problem.X.shape
+    cost = climb_cost(min(rows, ROWS), n, problem.d)
+    return int(np.clip(_REPEATED_WORK / cost, _FEWEST_CLIMBS, _REPEATED_CLIMBS))
 
 
 def repeated(

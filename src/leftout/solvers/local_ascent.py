@@ -3,8 +3,8 @@
 A climb alternates two half steps: the best rows for the components at hand, then better components
 for the rows at hand. It keeps to what a start needs: components are improved by orthogonal
 iteration instead of being computed afresh, rows are passed over whose reach shows that they cannot
-be among the best, and on all but small tables it is in single precision, in units of the table's
-spread. Climbs rise under ``excess``, about a fixed origin; searches under other losses start from
+be among the best, what little the rest loses counts only in the last climb of a line, and on all
+but small tables it is in single precision, in units of the table's spread. Climbs rise under ``excess``, about a fixed origin; searches under other losses start from
 where they end.
 
 The same kernels raise one group's loss alone (:mod:`leftout.fair.worst`): where the rest is
@@ -281,12 +281,17 @@ def climb(
     return best, own
 
 
+def climb_cost(rows: int, n: int, d: int) -> float:
+    """Multiplications of a climb, more or less."""
+    passes = 12
+    return passes * 2.0 * d * n * (rows + 4 * n)
+
+
 def affordable(slope: AscentWorkspace) -> int:
     """How many climbs a search can afford."""
-    (d, n), rows, passes = slope.V.shape, len(slope.X), 12
-    cost = passes * 2 * d * n * (rows + 4 * n)
+    (d, n), rows = slope.V.shape, len(slope.X)
     work = _WORK if rows == slope.n_rows else _WORK / 2
-    return int(np.clip(work / cost, _FEWEST, _MOST))
+    return int(np.clip(work / climb_cost(rows, n, d), _FEWEST, _MOST))
 
 
 def line(
@@ -302,16 +307,17 @@ def line(
     """
     chance = np.cumsum(np.maximum(slope.reach, 0.0), dtype=np.float64)
     value, best = -np.inf, slope.V
+    alone = slope._replace(n_rows=np.inf, all_kept=0.0)  # the rest loses little: half the work
     if start is not None:
         start = start.astype(slope.X.dtype)
-        value, best = climb(slope, start, size, SMALL_GAIN, MOST_PASSES, -np.inf)
+        value, best = climb(alone, start, size, SMALL_GAIN, MOST_PASSES, -np.inf)
     elif climbs == 1:  # nothing to compare it with: the last climb below is the only one
         best, climbs = _fresh(slope, chance, rng), 0
     fresh = max(1, climbs // 4)
     ends = np.full(climbs, -np.inf)
     for turn in range(climbs):
         own = _fresh(slope, chance, rng) if turn < fresh else _kicked(slope, best, chance, rng)
-        end = climb(slope, own, size, SMALL_GAIN, MOST_PASSES, value)
+        end = climb(alone, own, size, SMALL_GAIN, MOST_PASSES, value)
         ends[turn] = end[0]
         if end[0] > value:
             value, best = end
