@@ -123,6 +123,12 @@ class ChunkedAudit(AuditPipeline):
         self.labels, self.sides = result.labels, result.sides
         return self._described(result, result.own)
 
+    def _from_other_starts(
+        self, found: MaxDisparityPartition
+    ) -> tuple[MaxDisparityPartition, None]:
+        """Nothing: the group is one among all rows already."""
+        return found, None
+
     def started(
         self,
         found: MaxDisparityPartition,

@@ -21,7 +21,7 @@ from sklearn.base import clone
 from leftout.checks import generator
 from leftout.errors import InputError
 from leftout.evidence.duplicate_rows import Repeats, find_repeats, split
-from leftout.evidence.surrogates import Surrogate, law_of
+from leftout.evidence.surrogates import SurrogateTables
 from leftout.groups.fitted import prepare
 from leftout.groups.partition import GroupRule, MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem, build_problem
@@ -62,9 +62,12 @@ class SearchTask:
     posed: SearchProblem  # the table's problem, settled once
     rngs: list[np.random.Generator]  # of the count of groups, the halves, all else
     repeats: Repeats
+    surrogates: SurrogateTables  # with as many equal rows as the table, where its rows are copies
 
     @classmethod
-    def of(cls, estimator: MaxDisparityPartition, X: Any) -> SearchTask:
+    def of(
+        cls, estimator: MaxDisparityPartition, X: Any, surrogates: SurrogateTables | None = None
+    ) -> SearchTask:
         """A table, searched with the effort of searches that are repeated many times."""
         solver, matrix = prepare(estimator, X)
         if not takes_sizes(solver):
@@ -84,19 +87,16 @@ class SearchTask:
             starts = 7 * parts * _affordable(posed.problem.narrow())
             solver = replace(solver, n_starts=starts)
             null_solver = replace(solver, n_starts=2 * starts)
-        rngs = generator(estimator.random_state).spawn(3)
+        rngs, repeats = generator(estimator.random_state).spawn(3), find_repeats(matrix)
         return cls(
             X=matrix, estimator=estimator, solver=solver, null_solver=null_solver, posed=posed,
-            rngs=rngs, repeats=find_repeats(matrix),
+            rngs=rngs, repeats=repeats,
+            surrogates=surrogates or SurrogateTables(matrix, repeats.copies),
         )  # fmt: skip
 
     @property
     def n_components(self) -> int:
         return self.posed.problem.d
-
-    def law(self, kind: str) -> Surrogate:
-        """Of surrogates: with as many equal rows as the table, where its rows are copies."""
-        return law_of(kind, self.X, self.repeats.copies)
 
     def witnesses(self, X: Array) -> Array:
         """What correlations are told by: distinct rows, where the table's rows are copies."""
