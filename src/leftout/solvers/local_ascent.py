@@ -3,8 +3,8 @@
 A climb alternates two half steps: the best rows for the components at hand, then better components
 for the rows at hand. It keeps to what a start needs: components are improved by orthogonal
 iteration instead of being computed afresh, rows are passed over whose reach shows that they cannot
-be among the best, what little the rest loses counts only in the last climb of a line, and on all
-but small tables it is in single precision, in units of the table's spread. Climbs rise under ``excess``, about a fixed origin; searches under other losses start from
+be among the best, and on all but small tables it is in single precision, in units of the table's
+spread. Climbs rise under ``excess``, about a fixed origin; searches under other losses start from
 where they end.
 
 The same kernels raise one group's loss alone (:mod:`leftout.fair.worst`): where the rest is
@@ -300,24 +300,26 @@ def line(
     climbs: int,
     rng: np.random.Generator,
     start: Array | None,
+    alone: bool = False,
 ) -> tuple[float, Array, bool]:
     """Climb from several starts, later ones derived from the best; returns where the best ends.
 
-    And whether starts agree: two that were not derived from others end about as high.
+    And whether starts agree: two that were not derived from others end about as high. With the
+    group ``alone``, what little the rest loses counts in the last climb only: half the work.
     """
     chance = np.cumsum(np.maximum(slope.reach, 0.0), dtype=np.float64)
     value, best = -np.inf, slope.V
-    alone = slope._replace(n_rows=np.inf, all_kept=0.0)  # the rest loses little: half the work
+    looked_at = slope._replace(n_rows=np.inf, all_kept=0.0) if alone else slope
     if start is not None:
         start = start.astype(slope.X.dtype)
-        value, best = climb(alone, start, size, SMALL_GAIN, MOST_PASSES, -np.inf)
+        value, best = climb(looked_at, start, size, SMALL_GAIN, MOST_PASSES, -np.inf)
     elif climbs == 1:  # nothing to compare it with: the last climb below is the only one
         best, climbs = _fresh(slope, chance, rng), 0
     fresh = max(1, climbs // 4)
     ends = np.full(climbs, -np.inf)
     for turn in range(climbs):
         own = _fresh(slope, chance, rng) if turn < fresh else _kicked(slope, best, chance, rng)
-        end = climb(alone, own, size, SMALL_GAIN, MOST_PASSES, value)
+        end = climb(looked_at, own, size, SMALL_GAIN, MOST_PASSES, value)
         ends[turn] = end[0]
         if end[0] > value:
             value, best = end
