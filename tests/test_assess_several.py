@@ -100,7 +100,7 @@ def test_comparison_tables_are_searched_for_as_many_groups(planted):
     """A group is held to the one of its size, of equal sizes to the one of its rank."""
     X, _ = planted
     task = SearchTask.of(MaxDisparityPartition(2, random_state=0), X)
-    law = task.law("gaussian")
+    law = task.surrogates.law("gaussian")
     for sizes in ([60, 60], [40, 80]):
         rng = np.random.default_rng(5)
         Y = law.draw(rng)
@@ -109,7 +109,7 @@ def test_comparison_tables_are_searched_for_as_many_groups(planted):
         np.testing.assert_allclose(sides.losses, group_losses(Y, sides.labels, 2), atol=1e-9)
         if sizes[0] == sizes[1]:
             assert sides.losses[1] >= sides.losses[2]
-        drawn = NullTest(task, sizes)._draw(law, np.random.default_rng(5), True)
+        drawn = NullTest(task, sizes)._draw("gaussian", 0, np.random.default_rng(5))
         np.testing.assert_allclose(drawn.disparities, sides.losses[1:] - sides.losses[0])
         np.testing.assert_allclose(drawn.by_feature.sum(axis=1), drawn.disparities)
 

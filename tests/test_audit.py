@@ -462,7 +462,7 @@ def test_a_better_group_that_another_start_finds_is_taken(monkeypatch, found, ta
     monkeypatch.setattr(group_selection, "find_groups", missed)
     answers = []
     again = run(table, Settings(target="paid", **ASKED), listener=answers.append)
-    assert answers[0].partition.disparity_ < again.partition.disparity_
+    assert answers[0].partition.disparity_ == again.partition.disparity_  # from the first answer on
     assert again.partition.disparity_ == pytest.approx(found.stability.disparities.max(), rel=1e-9)
     assert again.partition.stopped_ == "another start"
     assert again.trust.disparity == again.partition.disparity_

@@ -195,7 +195,9 @@ def test_correlations_of_copies_are_told_by_distinct_rows():
     task = SearchTask.of(MaxDisparityPartition(2, random_state=0), Y)
     assert np.array_equal(task.witnesses(Y), Y[find_repeats(Y).copies.first])
     for kind in SURROGATES:
-        drawn = [task.witnesses(task.law(kind).draw(rng)) for rng in task.rngs[0].spawn(3)]
+        drawn = [
+            task.witnesses(task.surrogates.law(kind).draw(rng)) for rng in task.rngs[0].spawn(3)
+        ]
         R = np.mean([correlations(rows) for rows in drawn], axis=0)
         assert np.abs(R - correlations(task.witnesses(Y))).max() < 0.01
     assert np.abs(correlations(Y) - correlations(task.witnesses(Y))).max() > 0.05

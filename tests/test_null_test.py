@@ -91,7 +91,7 @@ def test_rank_correlation_is_spearmans(mixed):
 @pytest.mark.parametrize("kind", SURROGATES)
 def test_compared_with_tables_of_a_kind(beside, planted, kind):
     table, found = compared(beside, kind, asked=12, fixed=True)
-    laws, rngs = beside.task.law(kind), np.random.default_rng(1).spawn(12)
+    laws, rngs = beside.task.surrogates.law(kind), np.random.default_rng(1).spawn(12)
     drawn = [laws.draw(rng) for rng in rngs]
     assert found.surrogates == 12
     above = sum(value >= table.disparities[0] for value in found.disparities)

@@ -146,7 +146,9 @@ def test_figures_stops_only_where_no_group_is_beyond(monkeypatch):
 
     def told(tables=19):
         steps = Steps(19, None)
-        told = work.explained(law, tables, np.random.default_rng(2), 1, steps)
+        told = work.explained(
+            lambda _, rng: law.draw(rng), tables, np.random.default_rng(2), 1, steps
+        )
         return told, steps.done
 
     whole, counted = told()

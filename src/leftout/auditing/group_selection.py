@@ -22,7 +22,7 @@ from leftout.solvers import Alternating, SearchResult
 from leftout.solvers.base import as_history
 
 # What would take long on many rows is done on so many.
-_MOST_ROWS, _FEWEST_ROWS, _MOST_CELLS = 5_000, 2_000, 600_000
+_MOST_ROWS, _FEWEST_ROWS, _MOST_CELLS = 5_000, 2_000, 540_000
 # Climbs of the one search that the group comes from, where these are cheap.
 _THOROUGH_STARTS, _CHEAP = 600, 8_192
 # The group does not depend on the seed of an audit: its search always starts from here.
@@ -85,7 +85,7 @@ def evidence_rows(n_features: int) -> int:
     Examples
     --------
     >>> [evidence_rows(n) for n in (20, 200, 1_000)]
-    [5000, 3000, 2000]
+    [5000, 2700, 2000]
     """
     return int(np.clip(_MOST_CELLS // n_features, _FEWEST_ROWS, _MOST_ROWS))
 

@@ -19,8 +19,8 @@ from leftout.downstream.outcomes import GROUP, REST_NAME
 from leftout.downstream.prediction import ComparedPrediction, compare_prediction
 from leftout.downstream.result import Harm
 from leftout.errors import InputError, parameter_label
-from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.subgroup_null import TABLES, subgroup_null_test
+from leftout.evidence.surrogates import SurrogateTables
 from leftout.groups.fitted import NEITHER
 from leftout.groups.known import KnownGroups, known_groups
 from leftout.groups.partition import MaxDisparityPartition
@@ -41,6 +41,7 @@ def named_and_known(
     intake: PreparedTable,
     settings: Settings,
     rows: NDArray[np.intp],
+    surrogates: SurrogateTables,
     wide: bool,
     n_jobs: int | None,
     report: Report,
@@ -78,7 +79,7 @@ def named_and_known(
             named,
             representation=shared,
             rows=rows,
-            repeats=find_repeats(intake.X[rows]),
+            surrogates=surrogates,
             tables=min(settings.n_surrogates, TABLES),
             progress=report,
             **how,

@@ -21,7 +21,6 @@ from leftout.errors import InputError
 from leftout.files import Serializable
 from leftout.groups.fitted import for_same_size
 from leftout.groups.partition import MaxDisparityPartition
-from leftout.groups.problem_setup import SMALL
 from leftout.linalg.losses import Array
 from leftout.running import collected_warnings
 from leftout.settings import Settings
@@ -223,14 +222,12 @@ def read_in_other_ways(
 ) -> Readings | None:
     """Repeat the search with each choice made otherwise; None where there is no choice.
 
-    A representation that was given is one. Very large tables are looked at in some of their rows.
+    A representation that was given is one. Large tables are looked at in some of their rows.
     """
     if found.representation is not None:
         return None
-    group, rows = found.labels_ > 0, np.arange(len(intake.X))
+    group, rows = found.labels_ > 0, few_of(np.arange(len(intake.X)), intake.X.shape[1])
     search = _for_same_sizes(found).set_params(random_state=0)
-    if intake.X.size > SMALL:
-        rows = few_of(rows, intake.X.shape[1])
     if len(rows) < len(group):
         share = found.sizes_[1:] / len(group)
         sizes = [max(1, round(each * len(rows))) for each in share.tolist()]

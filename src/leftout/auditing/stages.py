@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,8 @@ from leftout.evidence.assess import N_SPLITS, assess
 from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.refit import SearchTask
 from leftout.evidence.stability import Stability, restarts
+from leftout.evidence.subgroup_null import TABLES
+from leftout.evidence.surrogates import SurrogateTables
 from leftout.explain import Explanation
 from leftout.explain.attribution import search_without
 from leftout.fair.assessment import afterwards
@@ -142,6 +145,8 @@ class AuditPipeline:
                 self.search, d, self.part, asked, report, self.n_rows
             )
             found = self.find(plan)
+            if not asked.quick:
+                found, stability = self._from_other_starts(found)
         with one_thread(plan.n_groups == 1 and self.wide and self.X.size <= SMALL):
             start = self.started(found, plan, notes, stability)
         return self.answered(start, plan, listener)
@@ -210,7 +215,6 @@ class AuditPipeline:
             return answer
         if listener is not None:
             listener(answer)
-        now = self._from_other_starts(start, plan)
         later: list[tuple[Callable[[Audit], Audit], bool]] = [  # which are told of at once
             (self._subgroups, True),
             (self._afterwards, False),
@@ -219,6 +223,7 @@ class AuditPipeline:
             (self._explained_further, False),
             (self._read_otherwise, False),
         ]
+        now = start
         for stage, at_once in later:
             now = stage(now)
             if at_once and listener is not None:
@@ -239,30 +244,34 @@ class AuditPipeline:
         most = _FEW_RUNS if self.wide else None if self._whole else _RUNS_OF_A_PART
         return self.settings.n_restarts if most is None else min(self.settings.n_restarts, most)
 
+    @cached_property
+    def surrogates(self) -> SurrogateTables:
+        """Of the part that evidence is weighed on; names and evidence look at the same."""
+        X = self.part.to_numpy()
+        return SurrogateTables(X, find_repeats(X).copies, kept=TABLES)
+
     @property
     def splits(self) -> int:
         """Splits into halves."""
         return _FEW_SPLITS if self.wide else N_SPLITS
 
-    def _from_other_starts(self, now: Audit, plan: GroupPlan) -> Audit:
-        """With searches from other starts, always the same: a better group they find is taken."""
-        by_size = now.alone and self._whole and now.chunks is None
-        if not by_size or self._runs < 2:
-            return now
-        found, runs = now.examined, self._runs
+    def _from_other_starts(
+        self, found: MaxDisparityPartition
+    ) -> tuple[MaxDisparityPartition, Stability | None]:
+        """Searches from other starts, always the same: a better group they find is taken."""
+        runs = self._runs
+        if found.n_groups_ != 1 or not self._whole or runs < 2:
+            return found, None
         task = SearchTask.of(clone(self.search).set_params(random_state=FIXED), self.part)
         rngs, size = task.rngs[2].spawn(3)[2].spawn(runs), found.left_out_.size
         (stability,) = restarts(task, [size], rngs, Steps(runs, None), found.labels_)
-        better = group_selection.best_seen(found, self.search_problem, self.X, stability)
-        if better is not found:
-            now = self.started(better, plan, now.notes)
-        return now.each(stability=[stability])
+        return group_selection.best_seen(found, self.search_problem, self.X, stability), stability
 
     def _subgroups(self, now: Audit) -> Audit:
         """With subgroups and known groups."""
         named, known = named_and_known(
-            now.examined, self.intake, self.settings, self.rows, self.wide, self.search.n_jobs,
-            self.stages.begin(NAME),
+            now.examined, self.intake, self.settings, self.rows, self.surrogates, self.wide,
+            self.search.n_jobs, self.stages.begin(NAME),
         )  # fmt: skip
         return replace(now, named=named, known=known)
 
@@ -314,6 +323,7 @@ class AuditPipeline:
             splits=self.splits, progress=report, found=found,
             everyone=None if self._whole else self.X,
             stability=now.stability if now.alone else None, names=self.intake.sources,
+            surrogates=self.surrogates,
         )  # fmt: skip
         over: dict[str, Any] = {}
         if plan.p_value is not None:  # the evidence has chosen among sizes already

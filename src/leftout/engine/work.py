@@ -124,6 +124,12 @@ class ChunkedAudit(AuditPipeline):
         self.labels, self.sides = result.labels, result.sides
         return self._described(result, result.own)
 
+    def _from_other_starts(
+        self, found: MaxDisparityPartition
+    ) -> tuple[MaxDisparityPartition, None]:
+        """Nothing: the group is one among all rows already."""
+        return found, None
+
     def explained(self, found: MaxDisparityPartition, report: Report, label: int) -> Explanation:
         """Who the group in the sample is, with what is known of it among all rows."""
         told = super().explained(found, report, label)

@@ -19,6 +19,7 @@ from leftout.evidence.cross_fit import cross_fit
 from leftout.evidence.null_test import NullTest, split_by_feature
 from leftout.evidence.refit import SearchTask, in_proportion
 from leftout.evidence.stability import SUBSAMPLES, Stability, restarts, subsamples
+from leftout.evidence.surrogates import SurrogateTables
 from leftout.evidence.verdict import FEWEST_TABLES, Trust, doubts
 from leftout.groups.fitted import check_search, one_vs_rest
 from leftout.groups.partition import MaxDisparityPartition
@@ -112,6 +113,7 @@ def assess(
     everyone: Any = None,
     stability: Stability | None = None,
     names: Sequence[str] | None = None,
+    surrogates: SurrogateTables | None = None,
 ) -> list[Trust]:
     """The evidence for each group of a search, as :func:`trust` has it; also on a sample.
 
@@ -127,6 +129,8 @@ def assess(
         Searches for a single group from other starts, where they were made already.
     names : list of str, optional
         The columns that features were made from; by default these are the columns.
+    surrogates : SurrogateTables, optional
+        Of ``X``, some of which may be drawn already.
     """
     asked = {
         "n_surrogates": n_surrogates, "n_restarts": n_restarts, "splits": splits, "parts": parts
@@ -146,7 +150,7 @@ def assess(
         n_components=found.n_components_,
     )  # fmt: skip
     with collected_warnings():
-        task = SearchTask.of(alone, X)
+        task = SearchTask.of(alone, X, surrogates)
         sizes, labels, posed, rows = found.sizes_[1:].tolist(), found.labels_, task.posed, task.X
         if everyone is not None:
             rows = check_matrix(everyone)

@@ -181,7 +181,7 @@ def count_groups(
     task: SearchTask, grid: NDArray[np.intp], asked: int, most: int, steps: Steps
 ) -> HowMany:
     """Look for one more group, in the table and in its surrogates, while these count."""
-    solver, few, law = task.solver, fewer(task.solver), task.law("copula")
+    solver, few, law = task.solver, fewer(task.solver), task.surrogates.law("copula")
     of_table, of_others = task.rngs[0].spawn(2)
     looked: list[ExtractedGroup] = []
 

@@ -20,7 +20,7 @@ from sklearn.base import clone
 
 from leftout.evidence.refit import SearchTask, search_groups
 from leftout.evidence.sequential import FIRST_TABLES, draw_until, most_tables, should_stop
-from leftout.evidence.surrogates import Surrogate, correlations
+from leftout.evidence.surrogates import correlations
 from leftout.files import Serializable
 from leftout.groups.decomposition import LossParts
 from leftout.groups.problem_setup import SearchProblem
@@ -192,18 +192,15 @@ class NullTest:
                     needed[group], unsettled[group] = len(found), False
             return len(found) >= int(needed.max())
 
-        law = self.task.law(kind)
-        tasks = [
-            (law, each, place < FIRST_TABLES)
-            for place, each in enumerate(rng.spawn(int(needed.max())))
-        ]
+        self.task.surrogates.law(kind)  # learned once, before threads draw
+        tasks = [(kind, place, each) for place, each in enumerate(rng.spawn(int(needed.max())))]
         n_jobs = self.task.estimator.n_jobs
         found = draw_until(enough, self._draw, tasks, n_jobs, steps, f"{kind} surrogates")
         return [_distribution(table, found[:n], group) for group, n in enumerate(needed)]
 
-    def _draw(self, law: Surrogate, rng: np.random.Generator, diagnose: bool) -> SearchOutcome:
-        X = law.draw(rng)
-        return self._search(X, self.task.pose(X), rng, diagnose)
+    def _draw(self, kind: str, place: int, rng: np.random.Generator) -> SearchOutcome:
+        X = self.task.surrogates.draw(kind, place, rng)
+        return self._search(X, self.task.pose(X), rng, diagnose=place < FIRST_TABLES)
 
     def _search(
         self, X: Array, posed: SearchProblem, rng: np.random.Generator, diagnose: bool

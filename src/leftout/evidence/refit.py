@@ -21,7 +21,7 @@ from sklearn.base import clone
 from leftout.checks import generator
 from leftout.errors import InputError
 from leftout.evidence.duplicate_rows import Repeats, find_repeats, split
-from leftout.evidence.surrogates import Surrogate, law_of
+from leftout.evidence.surrogates import SurrogateTables
 from leftout.groups.fitted import prepare
 from leftout.groups.partition import GroupRule, MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem, build_problem
@@ -32,6 +32,7 @@ from leftout.linalg.losses import Array
 from leftout.linalg.problem import Labels, Problem
 from leftout.running import Steps, imap_ordered, one_thread
 from leftout.solvers import Alternating, SearchResult, Solver, SolverContext, takes_sizes
+from leftout.solvers.local_ascent import ROWS, climb_cost
 from leftout.solvers.multi import anew, peel, refine
 
 T = TypeVar("T")
@@ -42,12 +43,12 @@ SAME_GROUP = 0.5
 # Climbs of each of the many searches. Of a search over sizes, the first gets a seventh of the
 # starts. The table and its surrogates get twice as many: with 20, one search of a table varies by
 # more than half as much as its surrogates do (adult: 0.652 to 0.665, with 40 0.660 to 0.665).
-_REPEATED_CLIMBS = 20
-_REPEATED_STARTS = 7 * _REPEATED_CLIMBS
+# Where each takes long, there are fewer: as many as fit in so many multiplications.
+_REPEATED_CLIMBS, _FEWEST_CLIMBS, _REPEATED_WORK = 20, 8, 6e9
 # Searches of larger tables climb on parts of so many rows, and which of them ends best shows only
 # on the whole. One alone varies as much as surrogates do (adult: from 0.651 to 0.661, where
 # surrogates have 0.643 and vary by 0.007), four hardly do (0.664 to 0.666).
-_CLIMBED_ROWS, _CLIMBED_PARTS = 8192, 4
+_CLIMBED_PARTS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +62,12 @@ class SearchTask:
     posed: SearchProblem  # the table's problem, settled once
     rngs: list[np.random.Generator]  # of the count of groups, the halves, all else
     repeats: Repeats
+    surrogates: SurrogateTables  # with as many equal rows as the table, where its rows are copies
 
     @classmethod
-    def of(cls, estimator: MaxDisparityPartition, X: Any) -> SearchTask:
+    def of(
+        cls, estimator: MaxDisparityPartition, X: Any, surrogates: SurrogateTables | None = None
+    ) -> SearchTask:
         """A table, searched with the effort of searches that are repeated many times."""
         solver, matrix = prepare(estimator, X)
         if not takes_sizes(solver):
@@ -75,26 +79,24 @@ class SearchTask:
         if smallest is None:
             smallest = default_smallest(*matrix.shape)
         null_solver = solver
-        if isinstance(solver, Alternating) and solver.n_starts is None:
-            parts = _CLIMBED_PARTS if len(matrix) > _CLIMBED_ROWS else 1
-            solver = replace(solver, n_starts=_REPEATED_STARTS * parts)
-            null_solver = replace(solver, n_starts=2 * _REPEATED_STARTS * parts)
         with one_thread():
             free = clone(estimator).set_params(group_size=None, min_group_size=smallest)
             posed = free._build_problem(matrix)
-        rngs = generator(estimator.random_state).spawn(3)
+        if isinstance(solver, Alternating) and solver.n_starts is None:
+            parts = _CLIMBED_PARTS if len(matrix) > ROWS else 1
+            starts = 7 * parts * _affordable(posed.problem.narrow())
+            solver = replace(solver, n_starts=starts)
+            null_solver = replace(solver, n_starts=2 * starts)
+        rngs, repeats = generator(estimator.random_state).spawn(3), find_repeats(matrix)
         return cls(
             X=matrix, estimator=estimator, solver=solver, null_solver=null_solver, posed=posed,
-            rngs=rngs, repeats=find_repeats(matrix),
+            rngs=rngs, repeats=repeats,
+            surrogates=surrogates or SurrogateTables(matrix, repeats.copies),
         )  # fmt: skip
 
     @property
     def n_components(self) -> int:
         return self.posed.problem.d
-
-    def law(self, kind: str) -> Surrogate:
-        """Of surrogates: with as many equal rows as the table, where its rows are copies."""
-        return law_of(kind, self.X, self.repeats.copies)
 
     def witnesses(self, X: Array) -> Array:
         """What correlations are told by: distinct rows, where the table's rows are copies."""
@@ -118,6 +120,13 @@ class SearchTask:
         if copies is None:
             return np.sort(rng.choice(len(self.X), round(share * len(self.X)), replace=False))
         return np.flatnonzero((rng.random(copies.n_distinct) < share)[copies.place])
+
+
+def _affordable(problem: Problem) -> int:
+    """Climbs of each of many searches."""
+    rows, n = problem.X.shape
+    cost = climb_cost(min(rows, ROWS), n, problem.d)
+    return int(np.clip(_REPEATED_WORK / cost, _FEWEST_CLIMBS, _REPEATED_CLIMBS))
 
 
 def repeated(

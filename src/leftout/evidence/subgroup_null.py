@@ -11,7 +11,8 @@ For each kind of surrogate, the table itself is one of ``B + 1``:
   many names there are.
 
 Once two surrogates reach every group, no p-value comes down to the level any more, and no more are
-drawn: a group is called beyond chance only after all of them.
+drawn: a group is called beyond chance only after all of them. Of copula surrogates that counts for
+the groups alone that are beyond Gaussian ones.
 
 A surrogate has features, not raw columns: categories are indicators, and in a Gaussian surrogate
 even these are numbers. So conditions are looked for by rank: the row with the ``r``-th largest
@@ -21,8 +22,9 @@ copula surrogates, which have the same values, that is the condition itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -32,15 +34,14 @@ from numpy.typing import NDArray
 from leftout.checks import generator
 from leftout.data.binning import BinnedColumn
 from leftout.data.conditions import Mask
-from leftout.evidence.duplicate_rows import Repeats
-from leftout.evidence.surrogates import Surrogate, law_of
+from leftout.evidence.surrogates import SurrogateTables
 from leftout.groups.decomposition import LossParts
 from leftout.groups.problem_setup import Rows, build_problem
 from leftout.groups.sizes import smallest_named
 from leftout.groups.subgroup_search import Key, SubgroupQuery, SubgroupSearch
 from leftout.groups.subgroups import NamedGroups
 from leftout.linalg.losses import Array
-from leftout.linalg.significance import p_value, standardised
+from leftout.linalg.significance import LEVEL, can_tell, p_value, standardised
 from leftout.running import Report, Steps, collected_warnings, imap_ordered, one_thread
 
 # Surrogate tables of each kind: as many as a p-value of 0.05 takes.
@@ -193,14 +194,19 @@ class SubgroupNullTest:
 
     def explained(
         self,
-        law: Surrogate,
+        draw: Callable[[int, np.random.Generator], Array],
         tables: int,
         rng: np.random.Generator,
         n_jobs: int | None,
         steps: Steps,
+        matters: NDArray[np.bool_] | None = None,
     ) -> Explained:
-        """What the groups lose in tables drawn from a law."""
-        tasks = [(law, each) for each in rng.spawn(tables)]
+        """What the groups lose in tables that are drawn by their place.
+
+        Of which groups it ``matters`` whether they are beyond these; None: of all.
+        """
+        tasks = [(draw, place, each) for place, each in enumerate(rng.spawn(tables))]
+        which = slice(None) if matters is None else matters
         looks = [look for look in _LOOKS if look < tables]
         what = "subgroups in surrogate tables"
         with one_thread(), collected_warnings():  # what they say of themselves, the table's says
@@ -208,7 +214,7 @@ class SubgroupNullTest:
             for start, stop in pairwise([0, *looks, tables]):
                 every += imap_ordered(self._drawn, tasks[start:stop], n_jobs, steps, what)
                 explained = self._compared(every)
-                if stop < tables and self.settled(explained.p_values, stop):
+                if stop < tables and self.settled(explained.p_values[which], stop):
                     steps.tell(what, tables - stop)
                     break
         return explained
@@ -228,8 +234,13 @@ class SubgroupNullTest:
         differences = np.stack([one.differences for one in every])
         return Explained(differences[1:].mean(axis=0), self._p_named(every))
 
-    def _drawn(self, law: Surrogate, rng: np.random.Generator) -> JudgedNames:
-        Y = law.draw(rng)
+    def _drawn(
+        self,
+        draw: Callable[[int, np.random.Generator], Array],
+        place: int,
+        rng: np.random.Generator,
+    ) -> JudgedNames:
+        Y = draw(place, rng)
         return self._judged(Y, [match.within(Y) for match in self.by_rank])
 
     def _judged(self, X: Array, codes: list[NDArray[np.int32]]) -> JudgedNames:
@@ -264,7 +275,7 @@ def subgroup_null_test(
     *,
     representation: Any = None,
     rows: NDArray[np.intp] | None = None,
-    repeats: Repeats | None = None,
+    surrogates: SurrogateTables | None = None,
     tables: int = TABLES,
     random_state: Any = 0,
     n_jobs: int | None = None,
@@ -281,8 +292,8 @@ def subgroup_null_test(
         What was given as shared; surrogate tables pass through the same.
     rows : array of int, optional
         Places of the rows that surrogate tables are made like; None: all.
-    repeats : Repeats, optional
-        Which of these rows are equal.
+    surrogates : SurrogateTables, optional
+        Of these rows; None: as if no row were a copy of another.
     tables : int
         Of each kind.
     random_state, n_jobs, progress
@@ -292,11 +303,13 @@ def subgroup_null_test(
         return named
     test = SubgroupNullTest.of(X, named, rows, representation)
     steps = Steps(2 * tables, progress)
-    copies = None if repeats is None else repeats.copies
-    gaussian, copula = (
-        test.explained(law_of(kind, test.X, copies), tables, each, n_jobs, steps)
-        for kind, each in zip(("gaussian", "copula"), generator(random_state).spawn(2), strict=True)
-    )
+    surrogates = surrogates or SurrogateTables(test.X, None)
+    of_gaussian, of_copula = generator(random_state).spawn(2)
+    draw = partial(surrogates.draw, "gaussian")
+    gaussian = test.explained(draw, tables, of_gaussian, n_jobs, steps)
+    beyond = gaussian.p_values <= LEVEL if can_tell(tables) else None
+    draw = partial(surrogates.draw, "copula")
+    copula = test.explained(draw, tables, of_copula, n_jobs, steps, beyond)
     groups = []
     for g, group in enumerate(named.groups):
         why = LossParts.of(

@@ -242,3 +242,28 @@ def law_of(kind: str, X: Array, copies: Distinct | None) -> Surrogate:
         return SURROGATES[kind].of(X)
     rows = np.column_stack([X[copies.first], copies.counts])
     return Repeated(SURROGATES[kind].of(rows), np.sort(copies.counts))
+
+
+class SurrogateTables:
+    """Surrogates of one table; the first copula tables are kept for tests that look at the same.
+
+    ``copies``: of rows that repeat alike, as for :func:`law_of`. ``kept``: how many.
+    """
+
+    def __init__(self, X: Array, copies: Distinct | None, kept: int = 0) -> None:
+        self.X, self.copies, self.kept = X, copies, kept
+        self.laws: dict[str, Surrogate] = {}
+        self.drawn: dict[int, Array] = {}
+
+    def law(self, kind: str) -> Surrogate:
+        if kind not in self.laws:
+            self.laws[kind] = law_of(kind, self.X, self.copies)
+        return self.laws[kind]
+
+    def draw(self, kind: str, place: int, rng: np.random.Generator) -> Array:
+        """The table of a kind and place: as it was drawn before, else anew."""
+        if kind != "copula" or place >= self.kept:  # others are drawn in no time
+            return self.law(kind).draw(rng)
+        if place not in self.drawn:
+            self.drawn[place] = self.law(kind).draw(rng)
+        return self.drawn[place]

@@ -162,11 +162,16 @@ class Rules:
     def _starts(self) -> Places:
         return starts_of(self.columns)
 
+    def _bin(self, item: int) -> tuple[BinnedColumn, int]:
+        """The column of a bin, and which of its bins it is."""
+        at = int(np.searchsorted(self._starts, item, side="right")) - 1
+        return self.columns[at], item - int(self._starts[at])
+
     def _bins(self, place: int) -> list[tuple[BinnedColumn, int]]:
         """The columns of a rule, and the bin of each."""
-        items = np.unique([self.first[place], self.second[place]])
-        at = np.searchsorted(self._starts, items, side="right") - 1
-        return [(self.columns[c], int(i - self._starts[c])) for c, i in zip(at, items, strict=True)]
+        return [
+            self._bin(item) for item in sorted({int(self.first[place]), int(self.second[place])})
+        ]
 
 
 def find_rules(
@@ -295,8 +300,11 @@ def _distinct(found: Rules) -> Rules:
     kin = (found.covered * (1 + int(found.count.max(initial=0))) + found.count) * 2 + found.group
     _, place, times = np.unique(kin, return_inverse=True, return_counts=True)
     new, seen = np.ones(len(found), dtype=bool), set[tuple[int, bytes]]()
-    for rule in np.flatnonzero(times[place] > 1).tolist():
-        key = int(kin[rule]), np.packbits(found.mask(rule)).tobytes()
+    some = np.flatnonzero(times[place] > 1)
+    items, at = np.unique([found.first[some], found.second[some]], return_inverse=True)
+    rows = [np.packbits(column.codes == code) for column, code in map(found._bin, items.tolist())]
+    for rule, a, b in zip(some.tolist(), *at.reshape(2, -1).tolist(), strict=True):
+        key = int(kin[rule]), (rows[a] & rows[b]).tobytes()
         new[rule] = key not in seen
         seen.add(key)
     return found.take(new)

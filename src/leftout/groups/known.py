@@ -457,7 +457,7 @@ def _ways(parts: Sequence[Stratum], depth: int, smallest: int) -> list[list[Know
 
 
 def _way(chosen: Sequence[Stratum], smallest: int) -> list[KnownGroup]:
-    cells = pd.DataFrame([part.codes for part in chosen]).T
+    cells = pd.DataFrame(np.column_stack([part.codes for part in chosen]))
     groups = []
     for _, rows in sorted(cells.groupby(list(cells)).indices.items()):
         each = [(part, int(part.codes[rows[0]])) for part in chosen]

@@ -207,16 +207,17 @@ def _climb_many(
         n_climbs = max(n_climbs, 1)
     if not whole and share == 1 and n_starts is None:
         n_climbs = max(n_climbs, _LINES_ON_PARTS * _PER_LINE)
+    alone = share > 1  # searches for their own sake look at the rest, too
     lines = min(max(n_climbs // _PER_LINE, 1), _LINES if whole else 2 * _LINES)
     climbs = [n_climbs // lines + (i < n_climbs % lines) for i in range(lines)]
 
     def on_whole(tasks: list[tuple[int, np.random.Generator]]) -> tuple[list[Partition], bool]:
         """Where each line ends, and whether the starts of a single one agree."""
         if effective_n_jobs(means.n_jobs) == 1:
-            ends = [line(slope, part_size, *task, start) for task in tasks]
+            ends = [line(slope, part_size, *task, start, alone) for task in tasks]
         else:  # kernels let go of the interpreter lock, so threads do
             ends = Parallel(means.n_jobs, prefer="threads")(
-                delayed(line)(slope, part_size, *task, start) for task in tasks
+                delayed(line)(slope, part_size, *task, start, alone) for task in tasks
             )
         return [ascend(part, own, part_size) for _, own, _ in ends], lines == 1 and ends[0][2]
 
@@ -227,7 +228,7 @@ def _climb_many(
             if place:
                 other, other_size = part_of(problem, size, rng)
                 here = lay_out(other), other_size
-            ends.append(ascend(problem, line(*here, count, rng, start)[1], size))
+            ends.append(ascend(problem, line(*here, count, rng, start, alone)[1], size))
         return ends, False
 
     def climbed() -> tuple[list[Partition], bool]:

@@ -281,12 +281,17 @@ def climb(
     return best, own
 
 
+def climb_cost(rows: int, n: int, d: int) -> float:
+    """Multiplications of a climb, more or less."""
+    passes = 12
+    return passes * 2.0 * d * n * (rows + 4 * n)
+
+
 def affordable(slope: AscentWorkspace) -> int:
     """How many climbs a search can afford."""
-    (d, n), rows, passes = slope.V.shape, len(slope.X), 12
-    cost = passes * 2 * d * n * (rows + 4 * n)
+    (d, n), rows = slope.V.shape, len(slope.X)
     work = _WORK if rows == slope.n_rows else _WORK / 2
-    return int(np.clip(work / cost, _FEWEST, _MOST))
+    return int(np.clip(work / climb_cost(rows, n, d), _FEWEST, _MOST))
 
 
 def line(
@@ -295,23 +300,26 @@ def line(
     climbs: int,
     rng: np.random.Generator,
     start: Array | None,
+    alone: bool = False,
 ) -> tuple[float, Array, bool]:
     """Climb from several starts, later ones derived from the best; returns where the best ends.
 
-    And whether starts agree: two that were not derived from others end about as high.
+    And whether starts agree: two that were not derived from others end about as high. With the
+    group ``alone``, what little the rest loses counts in the last climb only: half the work.
     """
     chance = np.cumsum(np.maximum(slope.reach, 0.0), dtype=np.float64)
     value, best = -np.inf, slope.V
+    looked_at = slope._replace(n_rows=np.inf, all_kept=0.0) if alone else slope
     if start is not None:
         start = start.astype(slope.X.dtype)
-        value, best = climb(slope, start, size, SMALL_GAIN, MOST_PASSES, -np.inf)
+        value, best = climb(looked_at, start, size, SMALL_GAIN, MOST_PASSES, -np.inf)
     elif climbs == 1:  # nothing to compare it with: the last climb below is the only one
         best, climbs = _fresh(slope, chance, rng), 0
     fresh = max(1, climbs // 4)
     ends = np.full(climbs, -np.inf)
     for turn in range(climbs):
         own = _fresh(slope, chance, rng) if turn < fresh else _kicked(slope, best, chance, rng)
-        end = climb(slope, own, size, SMALL_GAIN, MOST_PASSES, value)
+        end = climb(looked_at, own, size, SMALL_GAIN, MOST_PASSES, value)
         ends[turn] = end[0]
         if end[0] > value:
             value, best = end
