@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import naive
 import tolerances
-from leftout.fair import dual, two_groups
+from leftout.fair import dual
 from leftout.fair.dual import solve_fair
 from leftout.fair.objective import Objective, Seen, leading
 from leftout.linalg.moments import build
@@ -141,7 +141,7 @@ def test_the_slope_is_the_derivative_of_the_dual():
     def look(w):
         weights = np.array([w, 1.0 - w])
         seen = Seen(weights, leading(objective.mix(weights), objective.d))
-        return two_groups._Point.of(objective, seen)
+        return dual._Point.of(objective, seen)
 
     left, here, right = (look(0.4 + step) for step in (-h, 0.0, h))
     assert here.slope == pytest.approx((right.value - left.value) / (2 * h), rel=1e-6)
@@ -159,7 +159,7 @@ def test_two_groups_are_two_of_many(kind):
             for w in (*np.eye(2), np.full(2, 0.5))
         ]
         one, other = (
-            solve(objective, seen, 1e-11) for solve in (two_groups.two_groups, dual.many_groups)
+            solve(objective, seen, 1e-11) for solve in (dual.two_groups, dual.many_groups)
         )
         np.testing.assert_allclose(one.losses, other.losses, atol=1e-9 * objective.scale)
         assert one.V.shape == other.V.shape == (objective.d, objective.second.shape[1])
@@ -168,7 +168,7 @@ def test_two_groups_are_two_of_many(kind):
 def test_the_way_between_two_subspaces_passes_equal_losses():
     objective = objective_of(3, "normal", 2)
     ends = [leading(S, objective.d).vectors[:, : objective.d].T for S in objective.second[::-1]]
-    V = two_groups.between(objective, *ends)
+    V = dual.between(objective, *ends)
     losses = objective.losses(V)
     assert orthonormal(V) and losses[0] == pytest.approx(losses[1], abs=1e-12)
 

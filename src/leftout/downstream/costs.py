@@ -13,13 +13,12 @@ from leftout.data.columns import Column
 from leftout.data.frames import as_frame
 from leftout.data.matrix import check_matrix
 from leftout.downstream.cross_validation import (
-    CrossValidated,
     PredictionTask,
     cross_validate,
     models_of,
     taken,
 )
-from leftout.downstream.metrics import BootstrapMeasures, bootstrap_sums, interval
+from leftout.downstream.metrics import BootstrapMeasures, interval
 from leftout.downstream.outcomes import (
     ALL,
     MINIMAX_PCA,
@@ -33,7 +32,6 @@ from leftout.downstream.result import COMPARED, Cost, Figure, Harm
 from leftout.errors import InputError, parameter_label
 from leftout.groups.measured import measure
 from leftout.linalg.losses import WIDE
-from leftout.linalg.significance import Interval
 from leftout.representation.base import as_representation
 from leftout.running import Report, Steps, one_thread, warn
 
@@ -175,7 +173,12 @@ def harm(
     with one_thread():
         found = cross_validate(task, folds, repeats, rng, n_jobs, Steps(folds * repeats, progress))
         measures = BootstrapMeasures.of(target, *found, sides, bootstrap, rng)
-        gain, everybody = _overall(task, found, bootstrap, rng)
+    # over all rows, the last side: how far below one guess for all, and errors themselves
+    guessed, wrong = (measures.values[name][:, 0, :, -1] for name in ("guess_error", "error"))
+    gain, everybody = (
+        {v: interval(of, len(chosen)) for v, of in zip(task.variants, errors.T, strict=True)}
+        for errors in (guessed - wrong, wrong)
+    )
     return Harm(
         target=target.text,
         kind=target.kind,
@@ -226,17 +229,3 @@ def _costs(task: PredictionTask, sides: ComparedGroups, found: BootstrapMeasures
                 returns = {variant: below[variant] for variant in below if variant in MITIGATIONS}
                 lines.append(Cost(model, sides.names[group], name, *below[ALL], returns))
     return lines
-
-
-def _overall(
-    task: PredictionTask, found: CrossValidated, bootstrap: int, rng: np.random.Generator
-) -> list[dict[str, Interval]]:
-    """The leading model's errors over all rows: how far below one guess for all, and themselves."""
-    wrong = task.target.errors(found.guesses[0]).mean(axis=1)
-    n = wrong.shape[1]
-    each = np.vstack([task.target.errors(task.target.guess) - wrong, wrong])
-    means = bootstrap_sums(each.T, task.place, bootstrap, rng) / n
-    return [
-        {v: interval(of, n) for v, of in zip(task.variants, side, strict=True)}
-        for side in means.T.reshape(2, len(task.variants), -1)
-    ]

@@ -146,7 +146,8 @@ class ComparedGroups:
     Every group is compared with all other rows; of two groups these are the other one. Or each is
     compared with the group ``beside``. ``marked`` says that 1 and 0 stood for group and rest.
 
-    Sides are the groups, and where there are more than two, then all other rows for each of them.
+    Sides are the groups, where there are more than two then all other rows for each of them, and
+    all rows.
     """
 
     names: tuple[str, ...]
@@ -197,7 +198,8 @@ class ComparedGroups:
     def members(self) -> Mask:
         """Which rows are on which side, (rows, sides)."""
         inside = self.place[:, None] == np.arange(len(self.names))
-        return inside if len(self.names) == 2 else np.hstack([inside, ~inside])
+        others = ~inside[:, : 0 if len(self.names) == 2 else None]
+        return np.hstack([inside, others, np.ones((len(inside), 1), dtype=bool)])
 
     def rest_side(self, group: int) -> int:
         """The side that a group is compared with."""

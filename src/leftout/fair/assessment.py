@@ -224,15 +224,16 @@ def afterwards(
         ))  # fmt: skip
         searched = [trial.search(X, V, size, _CLIMBS, first, other) for V in shared]
         held_out = trial.held_out(splits)
-        if _is_borderline(_gain(held_out), len(held_out)):
+        gain, n = _gain(held_out), len(held_out)
+        if gain is not None and gain.value >= _HOLDS and gain.low > 0 and not _is_sure(gain, n):
             held_out = np.vstack([held_out, trial.held_out(splits)])
     lines = []
-    for place, (V, found) in enumerate(zip(shared, searched, strict=True)):
-        worst = np.isin(np.arange(len(X)), found.worst)
+    for place, (V, (own, loss, error, rows)) in enumerate(zip(shared, searched, strict=True)):
+        worst = np.isin(np.arange(len(X)), rows)
         overlap = max(float(np.sum(worst & mask) / np.sum(worst | mask)) for mask in groups)
         line = ProjectionLosses(
-            called=V.name, group_loss=found.group_loss, worst_loss=found.worst_loss,
-            shared=overlap, error=_share(found.error, searched[0].error),
+            called=V.name, group_loss=own, worst_loss=loss, shared=overlap,
+            error=_share(error, searched[0][2]),
             held_out=_over_splits(held_out[:, place]), worst=worst,
             who=describe(columns, worst) if columns and overlap <= _SAME else None,
         )  # fmt: skip
@@ -241,13 +242,6 @@ def afterwards(
         lines=lines, size=size, rows=len(X), of_rows=of_rows or len(X), bound=every.lower_bound_,
         gain=_gain(held_out), splits=len(held_out), n_groups=len(groups),
     )  # fmt: skip
-
-
-class _Searched(NamedTuple):
-    group_loss: float  # the largest of the groups asked about
-    worst_loss: float
-    worst: Rows
-    error: float  # average squared error of all rows
 
 
 class _Trial(NamedTuple):
@@ -288,10 +282,11 @@ class _Trial(NamedTuple):
         climbs: int,
         groups: Sequence[Rows] = (),
         other: Sequence[Rows] = (),
-    ) -> _Searched:
-        """What the groups lose, and the worst off of a size that a search finds.
+    ) -> tuple[float, float, float, Rows]:
+        """What the worst off of the groups lose, those of a size that a search finds, and all rows.
 
-        It begins at these groups and at ``other`` ones.
+        The last as squared errors. And whom the search finds; it begins at these groups and at
+        ``other`` ones.
         """
         V = shared.components
         assert V is not None and shared.origin is not None
@@ -305,10 +300,8 @@ class _Trial(NamedTuple):
         worst = max([*found, *of_size], key=lambda one: one.loss(F))
         own = max((one.loss(F) for one in seen[: len(groups)]), default=0.0)
         error = float(np.mean(table.norms - table.kept(F)))
-        own, loss, error = (
-            scale * value if abs(value) > _NOTHING else 0.0 for value in (own, worst.loss(F), error)
-        )
-        return _Searched(own, loss, worst.rows, error)
+        values = np.array([own, worst.loss(F), error])
+        return *(scale * values * (np.abs(values) > _NOTHING)).tolist(), worst.rows
 
     def held_out(self, splits: int) -> Array:
         """What the worst off of one half lose with components from the other.
@@ -328,7 +321,7 @@ class _Trial(NamedTuple):
             if labels.max() == 1:
                 own = every.baseline_worst_group_.astype(np.intp)
             found.append([
-                self.search(X[judging], V, size, _HALF_CLIMBS).worst_loss
+                self.search(X[judging], V, size, _HALF_CLIMBS)[1]
                 for V in self.projections(seen, own, every)
             ])  # fmt: skip
         return np.array(found).reshape(-1, 3)
@@ -347,11 +340,6 @@ def _is_sure(gain: Interval, splits: int) -> bool:
     """Whether an interval of the confidence that advice takes is above 0."""
     sure, told = stats.t.ppf([0.5 + _SURE / 2.0, 0.5 + CONFIDENCE / 2.0], splits - 1)
     return bool(gain.value > sure / told * (gain.value - gain.low))
-
-
-def _is_borderline(gain: Interval | None, splits: int) -> bool:
-    """Whether a gain is large enough, but only the interval that people read is above 0."""
-    return gain is not None and gain.value >= _HOLDS and gain.low > 0 and not _is_sure(gain, splits)
 
 
 def _share(value: float, whole: float) -> float:

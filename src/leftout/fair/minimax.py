@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leftout.checks import check_count, check_floor, check_groups, check_whole, generator
 from leftout.errors import InputError, parameter_label
@@ -225,9 +225,10 @@ class MinimaxPCA(Projection):
         self.gap_ = max(variance * (played.value - played.lower), 0.0)
         self.bound_ = variance * max(whole.bound(P), 0.0)
         self.worst_group_, self.baseline_worst_group_ = (
-            _mask(group.rows, m) for group in (played.worst, before)
+            np.isin(np.arange(m), group.rows) for group in (played.worst, before)
         )
-        self.groups_ = np.array([_mask(group.rows, m) for group in played.groups]).reshape(-1, m)
+        masks = [np.isin(np.arange(m), group.rows) for group in played.groups]
+        self.groups_ = np.array(masks, dtype=bool).reshape(-1, m)
         self.group_weights_ = played.weights
         self.named_losses_ = {name: variance * group.loss(P) for name, group in named.items()}
         self.history_ = np.array(
@@ -299,9 +300,3 @@ class MinimaxPCA(Projection):
             groups=proving[:binding], weights=weights[:binding], history=game.history,
             stopped=stopped,
         )  # fmt: skip
-
-
-def _mask(rows: NDArray[np.intp], m: int) -> NDArray[np.bool_]:
-    mask = np.zeros(m, dtype=bool)
-    mask[rows] = True
-    return mask

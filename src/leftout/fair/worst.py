@@ -17,7 +17,7 @@ from math import comb
 from typing import NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from leftout.fair.objective import leading
@@ -112,10 +112,8 @@ class GroupSearch:
             return _line(slope, size, starts[line::lines], climbs // lines, rng)
 
         tasks = list(enumerate(rng.spawn(lines)))
-        if effective_n_jobs(self.n_jobs) == 1:
-            each = [run(*task) for task in tasks]
-        else:  # kernels let go of the interpreter lock, so threads do
-            each = Parallel(self.n_jobs, prefer="threads")(delayed(run)(*task) for task in tasks)
+        # threads, since kernels let go of the interpreter lock
+        each = Parallel(self.n_jobs, prefer="threads")(delayed(run)(*task) for task in tasks)
         ends = sorted((end for line in each for end in line), key=_value)
         found = self._apart(ends, kept, most)
         found.sort(key=lambda group: -group.loss(F))  # on samples, the ends' order says less

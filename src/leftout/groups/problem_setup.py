@@ -102,7 +102,7 @@ def build_problem(
     )
     _check_own_means(problem)
     if table.rows.size <= SMALL:
-        problem = problem.centred()
+        problem = problem.part(problem.rows(), 1.0, problem.kept)
         if min(table.rows.shape) > WIDE and rule.own_is_best and kept is None:
             problem, axes = _turned(problem, principal)
             table = table._replace(back=axes.T if table.back is None else table.back @ axes.T)

@@ -57,9 +57,12 @@ class Partition:
         before: Partition | None = None,
     ) -> Partition:
         """Losses, and components if these are not known; a step from the partition ``before``."""
-        found = cls(labels, *problem.losses(labels, own, n_sides))
-        moved = int(np.sum(labels != (0 if before is None else before.labels)))
-        return replace(found, trail=(*(before.trail if before else ()), (found.value, moved)))
+        return cls(labels, *problem.losses(labels, own, n_sides)).after(before)
+
+    def after(self, before: Partition | None) -> Partition:
+        """The partition as one step from another, whose trail it goes on with."""
+        moved = int(np.sum(self.labels != (0 if before is None else before.labels)))
+        return replace(self, trail=(*(before.trail if before else ()), (self.value, moved)))
 
     @property
     def disparities(self) -> Array:
@@ -82,8 +85,8 @@ class Partition:
 
     def reordered(self, order: Sequence[int] | NDArray[np.intp]) -> Partition:
         """The partition with its sides in another order."""
-        place = np.argsort(order).astype(np.int8)
-        return Partition(place[self.labels], self.losses[order], self.own[order])
+        labels = np.argsort(order).astype(np.int8)[self.labels]
+        return replace(self, labels=labels, losses=self.losses[order], own=self.own[order])
 
     def by_falling_loss(self) -> Partition:
         """The groups in the order of their losses, the largest first."""
@@ -140,11 +143,32 @@ def assign(values: Array, sizes: Sequence[int], prices: Array | None = None) -> 
     ([1, 0, 0], [0.0, 2.5])
     """
     wanted = np.asarray(sizes, dtype=np.intp)
-    p = _fitted(values, wanted, np.zeros(len(wanted)) if prices is None else prices.copy())
+    sides = len(wanted)
+    p = _fitted(values, wanted, np.zeros(sides) if prices is None else prices.copy())
     labels = np.argmax(values - p, axis=1).astype(np.int8)
-    moving = _Moving(values, labels, p)
-    moving.settle(wanted)
-    return Assignment(labels, moving.middle_prices())
+    while (excess := np.bincount(labels, minlength=sides) - wanted).any():
+        source, lacking = int(np.argmax(excess > 0)), np.flatnonzero(excess < 0)
+        costs = _moving_costs(values, labels)
+        lengths, before = csgraph.dijkstra(
+            _reduced(costs, p), indices=source, return_predecessors=True
+        )
+        target = int(lacking[np.argmin(lengths[lacking])])
+        p = p - np.minimum(lengths, lengths[target])
+        path = [target]
+        while path[-1] != source:
+            path.append(int(before[path[-1]]))
+        steps = list(zip(path[:0:-1], path[-2::-1], strict=True))
+        movers = []
+        for a, b in steps:
+            rows = np.flatnonzero(labels == a)
+            movers.append(rows[values[rows, a] - values[rows, b] <= costs[a, b]])
+        count = min(excess[source], -excess[target], *map(len, movers))
+        for (_, b), rows in zip(steps, movers, strict=True):
+            labels[rows[:count]] = b
+    # prices are right where no p_a - p_b exceeds the cost of moving from a to b: the highest are
+    # the lengths of shortest paths to the first side, the lowest those from it
+    lengths = csgraph.floyd_warshall(_reduced(_moving_costs(values, labels), p))
+    return Assignment(labels, p - p[0] + (lengths[:, 0] - lengths[0]) / 2.0)
 
 
 def _fitted(values: Array, sizes: NDArray[np.intp], prices: Array) -> Array:
@@ -164,68 +188,16 @@ def _fitted(values: Array, sizes: NDArray[np.intp], prices: Array) -> Array:
     return prices
 
 
-class _Moving:
-    """An assignment that is best for the sizes it has, moved to other sizes."""
+def _moving_costs(values: Array, labels: NDArray[np.int8]) -> Array:
+    """What the sum of values loses by the cheapest row that moves from one side to another."""
+    costs = np.full((values.shape[1], values.shape[1]), np.inf)
+    for side in np.unique(labels):
+        rows = values[labels == side]
+        costs[side] = (rows[:, [side]] - rows).min(axis=0)
+    return costs
 
-    def __init__(self, values: Array, labels: NDArray[np.int8], prices: Array) -> None:
-        self.values, self.labels, self.prices = values, labels, prices
-        self.sides = values.shape[1]
-        # what the sum of values loses by the cheapest row that moves from one side to another
-        self.costs = np.full((self.sides, self.sides), np.inf)
-        self.rows: list[NDArray[np.intp]] = [np.empty(0, dtype=np.intp)] * self.sides
-        for side in range(self.sides):
-            self._look(side)
 
-    def _look(self, side: int) -> None:
-        self.rows[side] = rows = np.flatnonzero(self.labels == side)
-        if len(rows):
-            values = self.values[rows]
-            self.costs[side] = (values[:, [side]] - values).min(axis=0)
-        else:
-            self.costs[side] = np.inf
-
-    def reduced(self) -> sparse.csr_array:
-        """Costs less what the prices say, as a graph of the sides; never negative."""
-        costs = np.maximum(self.costs - (self.prices[:, None] - self.prices), 0.0)
-        return csgraph.csgraph_from_dense(costs, null_value=np.inf)
-
-    def settle(self, sizes: NDArray[np.intp]) -> None:
-        """Move rows along cheapest paths until each side has its size."""
-        while True:
-            excess = np.bincount(self.labels, minlength=self.sides) - sizes
-            if not excess.any():
-                return
-            source = int(np.argmax(excess > 0))
-            lengths, before = self._nearest(source)
-            lacking = np.flatnonzero(excess < 0)
-            target = int(lacking[np.argmin(lengths[lacking])])
-            self.prices = self.prices - np.minimum(lengths, lengths[target])
-            path = [target]
-            while path[-1] != source:
-                path.append(int(before[path[-1]]))
-            steps = list(zip(path[:0:-1], path[-2::-1], strict=True))
-            movers = [self._cheapest(*step) for step in steps]
-            count = min(excess[source], -excess[target], *(len(rows) for rows in movers))
-            for (_, to), rows in zip(steps, movers, strict=True):
-                self.labels[rows[:count]] = to
-            for side in path:
-                self._look(side)
-
-    def _nearest(self, source: int) -> tuple[Array, NDArray[np.intp]]:
-        """Shortest paths from a side: their lengths, and the side before each."""
-        lengths, before = csgraph.dijkstra(self.reduced(), indices=source, return_predecessors=True)
-        return lengths, before
-
-    def _cheapest(self, side: int, to: int) -> NDArray[np.intp]:
-        """The rows of a side that move to another at the least cost."""
-        rows = self.rows[side]
-        return rows[self.values[rows, side] - self.values[rows, to] <= self.costs[side, to]]
-
-    def middle_prices(self) -> Array:
-        """Half-way between the highest and the lowest prices that keep every row in its place.
-
-        Prices are right where no ``p_a - p_b`` exceeds the cost of moving from ``a`` to ``b``: the
-        highest are the lengths of shortest paths to the first side, the lowest those from it.
-        """
-        lengths = csgraph.floyd_warshall(self.reduced())
-        return self.prices - self.prices[0] + (lengths[:, 0] - lengths[0]) / 2.0
+def _reduced(costs: Array, prices: Array) -> sparse.csr_array:
+    """Costs less what the prices say, as a graph of the sides; never negative."""
+    less = np.maximum(costs - (prices[:, None] - prices), 0.0)
+    return csgraph.csgraph_from_dense(less, null_value=np.inf)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -195,8 +195,17 @@ def merge(a: Moments, b: Moments) -> Moments:
             f"Cannot merge moments taken about different origins (largest gap {number(gap)}). "
             "Call recentre(b, a.origin) first."
         )
-    kept = None if a.kept is None or b.kept is None else a.kept + b.kept
-    return Moments(a.count + b.count, a.total + b.total, a.second + b.second, a.origin, kept)
+    return _combined(np.add, a, b)
+
+
+def _combined(combine: Callable[..., Any], *parts: Moments) -> Moments:
+    """Every field from those of the parts, which have one origin; ``kept`` where all know it."""
+    kept = [part.kept for part in parts]
+    return Moments(
+        *(combine(*fields) for fields in zip(*(part[:3] for part in parts), strict=True)),
+        parts[0].origin,
+        None if any(each is None for each in kept) else combine(*kept),
+    )
 
 
 def without(a: Moments, b: Moments) -> Moments:
@@ -206,32 +215,17 @@ def without(a: Moments, b: Moments) -> Moments:
 
 def scaled(moments: Moments, factor: float) -> Moments:
     """Moments in which every row counts ``factor`` times."""
-    count, total, second, origin, kept = moments
-    kept = None if kept is None else factor * kept
-    return Moments(factor * count, factor * total, factor * second, origin, kept)
+    return _combined(lambda field: factor * field, moments)
 
 
 def stack(*parts: Moments) -> Moments:
     """The groups of several moments about one origin, one after the other."""
-    return Moments(
-        np.concatenate([part.count for part in parts]),
-        np.concatenate([part.total for part in parts]),
-        np.concatenate([part.second for part in parts]),
-        parts[0].origin,
-        _joined([part.kept for part in parts]),
-    )
-
-
-def _joined(kept: list[Array | None]) -> Array | None:
-    known = [each for each in kept if each is not None]
-    return np.concatenate(known) if len(known) == len(kept) else None
+    return _combined(lambda *fields: np.concatenate(fields), *parts)
 
 
 def pooled(moments: Moments) -> Moments:
     """Moments of all groups together, as one group."""
-    count, total, second = (part.sum(axis=0, keepdims=True) for part in moments[:3])
-    kept = None if moments.kept is None else moments.kept.sum(keepdims=True)
-    return Moments(count, total, second, moments.origin, kept)
+    return _combined(lambda field: field.sum(axis=0, keepdims=True), moments)
 
 
 def recentre(moments: Moments, origin: ArrayLike) -> Moments:

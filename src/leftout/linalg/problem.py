@@ -83,11 +83,6 @@ class Problem:
             rows = rows - self.pooled.origin
         return np.require(rows, requirements=("C", "W", "E"))
 
-    def centred(self, index: Any = slice(None)) -> Problem:
-        """The problem with its rows, or those that may be in the group, copied about the origin."""
-        pooled = self.pooled._replace(origin=np.zeros_like(self.pooled.origin))
-        return replace(self, X=self.rows(index), pooled=pooled, kept=self.kept_of(index))
-
     def kept_of(self, index: Any) -> Array | None:
         """What the representation keeps of some rows, where it is no projection."""
         return None if self.kept is None else self.kept[index]
@@ -180,11 +175,6 @@ class Problem:
             return moments
         return moments._replace(kept=np.array([self.kept[index].sum()]))
 
-    def total_loss(self, W: Array) -> float:
-        """Total loss of all rows if their own components were ``W``."""
-        kept = None if self.pooled.kept is None else float(self.pooled.kept[0])
-        return basis_loss(self.loss, self.pooled.second[0], self.V, W, kept)
-
     def losses(
         self, labels: Labels, own: Array | None = None, n_sides: int = 2
     ) -> tuple[Array, Array]:
@@ -230,20 +220,22 @@ class Problem:
         """Disparity of the best group of a size while components stay as they are."""
         scores = self.scores(own, size)
         chosen = np.partition(scores, len(scores) - size)[len(scores) - size :]
-        return float(chosen.mean() - self.total_loss(own[0]) / (self.n_rows - size))
+        kept = None if self.pooled.kept is None else float(self.pooled.kept[0])
+        total = basis_loss(self.loss, self.pooled.second[0], self.V, own[0], kept)
+        return float(chosen.mean() - total / (self.n_rows - size))
 
     def under_excess(self) -> Problem:
         """The problem under the loss that climbs are made for."""
         return self if self.loss.own_is_best else replace(self, loss=Loss(EXCESS, own_mean=False))
 
-    def part(self, index: NDArray[np.integer], rate: float) -> Problem:
-        """The problem on some of the rows that matter, as if the table had ``rate`` times its rows.
+    def part(self, rows: Array, rate: float, kept: Array | None = None) -> Problem:
+        """The problem on some rows about the origin, as if the table had ``rate`` times its rows.
 
         At rate 1 these are all the rows that may be in the group, and the rest of the table enters
         through its moments alone; below it they are a sample of them, and the moments shrink alike.
         """
-        part = self.centred(index)
-        return replace(part, pooled=scaled(part.pooled, rate))
+        pooled = scaled(self.pooled, rate)._replace(origin=np.zeros_like(self.pooled.origin))
+        return replace(self, X=rows, pooled=pooled, kept=kept)
 
 
 class Ranking(NamedTuple):

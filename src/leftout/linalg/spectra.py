@@ -152,45 +152,6 @@ def top_change(values: Array, z: Array, sign: float, d: int) -> float:
     return sign * change
 
 
-@kernel(inline="always")
-def _deflate(poles: Array, w: Array, basis: Array, active: NDArray[np.int64]) -> int:
-    """Set aside the poles that do not move; returns how many are left, listed in ``active``.
-
-    A pole does not move when its weight is negligible, or when it ties with another: a plane
-    rotation (applied to the rows of ``basis``) then gives one of the two all the weight.
-    """
-    n = poles.size
-    norm = 0.0
-    for j in range(n):
-        norm += w[j] * w[j]
-    norm = np.sqrt(norm)
-    tolerance = 8.0 * EPS * max(abs(poles[0]), abs(poles[n - 1]), norm * norm)
-    count = 0
-    for j in range(n):
-        if abs(w[j]) * norm <= tolerance:
-            w[j] = 0.0
-            continue
-        if count > 0:
-            i = active[count - 1]
-            square = w[i] * w[i] + w[j] * w[j]
-            if abs((poles[j] - poles[i]) * w[i] * w[j]) <= tolerance * square:
-                length = np.sqrt(square)
-                c, s = w[j] / length, w[i] / length
-                for column in range(n):
-                    a, b = basis[i, column], basis[j, column]
-                    basis[i, column] = c * a - s * b
-                    basis[j, column] = s * a + c * b
-                a, b = poles[i], poles[j]
-                poles[i] = c * c * a + s * s * b
-                poles[j] = s * s * a + c * c * b
-                w[i], w[j] = 0.0, length
-                active[count - 1] = j
-                continue
-        active[count] = j
-        count += 1
-    return count
-
-
 @kernel(fastmath=_SUMS)
 def _unit_vectors(weights: Array, gaps: Array) -> Array:
     """Rows ``weights / gaps``, scaled to length one."""
@@ -210,7 +171,11 @@ def _unit_vectors(weights: Array, gaps: Array) -> Array:
 
 @kernel(inline="always")
 def _moved_pairs(p: Array, w: Array) -> tuple[Array, Array]:
-    """Eigenpairs of ``diag(p) + w w'`` with nothing to deflate; vectors as rows."""
+    """Eigenpairs of ``diag(p) + w w'`` with distinct poles and no weight of zero; vectors as rows.
+
+    The vectors come from weights recomputed out of the roots (Gu and Eisenstat), which keeps them
+    orthogonal even where roots crowd a pole.
+    """
     n = p.size
     weights, roots, distance = np.empty(n), np.empty(n), np.empty(n)
     reach = 0.0
@@ -251,50 +216,30 @@ def rank_one(values: Array, vectors: Array, z: Array, sign: float) -> tuple[Arra
     Returns
     -------
     values, vectors
-        The same, after the change. The vectors come from weights recomputed out of the roots (Gu
-        and Eisenstat), which keeps them orthogonal even where roots crowd a pole. O(n^2) for the
-        roots and one n x n matrix product.
+        The same, after the change. Poles that tie are set apart and weights of zero raised, both by
+        less than the rounding of the matrix, so that every pole has a root of its own. O(n^2) for
+        the roots and one n x n matrix product.
     """
     n = values.size
-    poles, w, basis = np.empty(n), np.empty(n), np.empty((n, n))
+    poles, w, before, reach = np.empty(n), np.empty(n), np.empty((n, n)), 0.0
     for j in range(n):
         i = j if sign > 0 else n - 1 - j
         poles[j], w[j] = sign * values[i], z[i]
+        reach += z[i] * z[i]
         for column in range(n):
-            basis[j, column] = vectors[i, column]
-    active = np.empty(n, dtype=np.int64)
-    count = _deflate(poles, w, basis, active)
-    p, weights, before = np.empty(count), np.empty(count), np.empty((count, n))
-    for i in range(count):
-        p[i], weights[i] = poles[active[i]], w[active[i]]
-        for j in range(n):
-            before[i, j] = basis[active[i], j]
-    moved = basis.copy()
-    if count > 0:
-        roots, inner = _moved_pairs(p, weights)
-        after = inner @ before
-        for i in range(count):
-            poles[active[i]] = roots[i]
-            for j in range(n):
-                moved[active[i], j] = after[i, j]
-    order = _ascending(poles)
-    for i in range(n):
-        source = order[i] if sign > 0 else order[n - 1 - i]
-        w[i] = sign * poles[source]
-        for j in range(n):
-            basis[i, j] = moved[source, j]
-    return w, basis
-
-
-@kernel(inline="always")
-def _ascending(values: Array) -> NDArray[np.int64]:
-    """Order of ``values``, which are nearly sorted already (insertion sort)."""
-    order = np.arange(values.size)
-    for i in range(1, values.size):
-        index = order[i]
-        j = i
-        while j > 0 and values[order[j - 1]] > values[index]:
-            order[j] = order[j - 1]
-            j -= 1
-        order[j] = index
-    return order
+            before[j, column] = vectors[i, column]
+    if not reach > 0.0:
+        return values.copy(), vectors.copy()
+    apart, floor = 8.0 * EPS * max(abs(poles[0]), abs(poles[n - 1]), reach), EPS * np.sqrt(reach)
+    for j in range(n):
+        w[j] = np.copysign(max(abs(w[j]), floor), w[j])
+        if j > 0:
+            poles[j] = max(poles[j], poles[j - 1] + apart)
+    roots, inner = _moved_pairs(poles, w)
+    after = inner @ before
+    for j in range(n):
+        i = j if sign > 0 else n - 1 - j
+        w[i] = sign * roots[j]
+        for column in range(n):
+            before[i, column] = after[j, column]
+    return w, before

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from leftout.compiling import kernel
 from leftout.linalg.losses import Array, Loss, form
-from leftout.linalg.moments import Moments, merge
+from leftout.linalg.moments import Moments, build, merge
 from leftout.linalg.passes import AllRows, Places
 
 Labels = NDArray[np.int8]
@@ -161,24 +161,13 @@ class Cut:
         above = (scores > self.high) | ((scores == self.high) & (places <= self.last))
         inside = ~above & (scores >= self.low)
         labels[near] = np.where(above, _ABOVE, np.where(inside, _INSIDE, _BELOW))
-        group = _moments(rows[np.flatnonzero(labels == _ABOVE)], self.form.origin)
+        group = build(rows[np.flatnonzero(labels == _ABOVE)], origin=self.form.origin)
         found = Inside(places[inside], scores[inside], taken[inside])
         return _carried(Sorted((labels,), group, (found,)))
 
     def merge(self, a: Sorted, b: Sorted) -> Sorted:
         both = Sorted(a.labels + b.labels, merge(a.above, b.above), a.inside + b.inside)
         return _carried(both)
-
-
-def _moments(rows: Array, origin: Array) -> Moments:
-    """:func:`leftout.linalg.moments.build` for a few rows, which are changed."""
-    rows -= origin
-    return Moments(
-        np.array([float(len(rows))]),
-        (np.ones(len(rows)) @ rows)[None],
-        (rows.T @ rows)[None],
-        origin,
-    )
 
 
 def _carried(found: Sorted) -> Sorted:
@@ -240,5 +229,5 @@ def highest(table: AllRows, form: RowForm, size: int, guess: ThresholdGuess) -> 
         last = int(inside.places[chosen[-1]])
         group = table.run(Cut(form, np.inf, float(cut[0]), last)).above
     else:
-        group = merge(found.above, _moments(inside.rows[np.sort(chosen)], form.origin))
+        group = merge(found.above, build(inside.rows[np.sort(chosen)], origin=form.origin))
     return Chosen(labels, group, (float(cut[0]), float(cut[1])))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed
 
 from leftout.checks import check_count
-from leftout.linalg.assignment import Partition
+from leftout.linalg.assignment import Partition, assign, row_values
 from leftout.linalg.losses import Array
 from leftout.linalg.problem import MARGIN, Problem
 from leftout.linalg.rank_one import exchange, track
@@ -27,8 +28,8 @@ _PER_LINE, _LINES = 40, 4
 # shows only there: so many at least where a size is searched for its own sake, each on a part of
 # its own.
 _LINES_ON_PARTS = 4
-# Most passes with exact components.
-_PASSES = 50
+# Most passes with exact components; with several groups, on tables of more values than this fewer.
+_PASSES, LARGE, _LARGE_PASSES = 50, 1 << 22, 12
 # Ends that share so many of the rows that either has (Jaccard) are the same group.
 _SAME_ROWS = 0.9
 # Rounds of exact exchanges.
@@ -92,11 +93,9 @@ class Alternating:
             if size is None and not (problem.loss.own_is_best or len(problem.X) > ROWS):
                 best = _sweep_rows(narrow, best)
             rounds = _ROUNDS if self.n_starts is None else min(self.n_starts - 1, _ROUNDS)
-            best, done = exchange_rows(
-                narrow, best, size is None, rounds, _near_the_cut, _ascended_from
-            )
+            best, done = exchange_rows(narrow, best, size is None, rounds)
         stopped = "local optimum" if done else "max_rounds"
-        return _result(_widened(problem, best), stopped)
+        return as_result(_widened(problem, best), stopped)
 
     def profile(
         self, problem: Problem, sizes: Sequence[int], means: SolverContext
@@ -120,7 +119,7 @@ class Alternating:
             found.append(search(narrow, size, self.n_starts, means, start, share))
         for place in range(len(sizes) - 2, -1, -1):
             found[place] = offered(narrow, found[place], found[place + 1].own, means)
-        return [_result(_widened(problem, end), "max_starts") for end in found]
+        return [as_result(_widened(problem, end), "max_starts") for end in found]
 
     def _other_sizes(self, problem: Problem, best: Partition, means: SolverContext) -> Partition:
         """The best of all sizes: up from the smallest by doubling, then around the best so far."""
@@ -158,7 +157,8 @@ def _value(found: Partition) -> float:
     return found.value
 
 
-def _result(found: Partition, stopped: str) -> SearchResult:
+def as_result(found: Partition, stopped: str) -> SearchResult:
+    """What a search found, and the way to it."""
     return SearchResult(
         labels=found.labels,
         own=found.own,
@@ -211,35 +211,29 @@ def _climb_many(
     lines = min(max(n_climbs // _PER_LINE, 1), _LINES if whole else 2 * _LINES)
     climbs = [n_climbs // lines + (i < n_climbs % lines) for i in range(lines)]
 
-    def on_whole(tasks: list[tuple[int, np.random.Generator]]) -> tuple[list[Partition], bool]:
-        """Where each line ends, and whether the starts of a single one agree."""
-        if effective_n_jobs(means.n_jobs) == 1:
-            ends = [line(slope, part_size, *task, start, alone) for task in tasks]
-        else:  # kernels let go of the interpreter lock, so threads do
-            ends = Parallel(means.n_jobs, prefer="threads")(
-                delayed(line)(slope, part_size, *task, start, alone) for task in tasks
+    def climbed(place: int, count: int, rng: np.random.Generator) -> tuple[Partition, bool]:
+        """Where a line ends on the whole, and whether its starts agree; each on a part of its own.
+
+        A line on all rows has no ends to compare with but its own.
+        """
+        here = slope, part_size
+        if place and not whole:
+            other, other_size = part_of(problem, size, rng)
+            here = lay_out(other), other_size
+        _, own, agree = line(*here, count, rng, start, alone)
+        return ascend(problem, own, size), agree and whole and lines == 1
+
+    def ends() -> list[tuple[Partition, bool]]:
+        tasks = zip(range(lines), climbs, means.rng.spawn(lines), strict=True)
+        with one_thread():  # threads, since kernels let go of the interpreter lock
+            return list(
+                Parallel(means.n_jobs, prefer="threads")(delayed(climbed)(*t) for t in tasks)
             )
-        return [ascend(part, own, part_size) for _, own, _ in ends], lines == 1 and ends[0][2]
 
-    def on_parts(tasks: list[tuple[int, np.random.Generator]]) -> tuple[list[Partition], bool]:
-        """Each line on a part of its own, brought to its end on the whole."""
-        ends, here = [], (slope, part_size)
-        for place, (count, rng) in enumerate(tasks):
-            if place:
-                other, other_size = part_of(problem, size, rng)
-                here = lay_out(other), other_size
-            ends.append(ascend(problem, line(*here, count, rng, start, alone)[1], size))
-        return ends, False
-
-    def climbed() -> tuple[list[Partition], bool]:
-        tasks = list(zip(climbs, means.rng.spawn(lines), strict=True))
-        with one_thread():
-            return on_whole(tasks) if whole else on_parts(tasks)
-
-    found, agreed = climbed()
+    found, agreed = map(list, zip(*ends(), strict=True))
     looked = share == 1 and start is None and (lines > 1 or n_starts is None)
-    if looked and not agreed and not _same_best(found):
-        found += climbed()[0]
+    if looked and not any(agreed) and not _same_best(found):
+        found += [end for end, _ in ends()]
     return max(found, key=_value)
 
 
@@ -263,12 +257,20 @@ def offered(problem: Problem, found: Partition, own: Array, means: SolverContext
 
 
 def ascend(problem: Problem, own: Array, size: int, best: Partition | None = None) -> Partition:
-    """Alternate with exact components while the true disparity rises."""
-    for _ in range(_PASSES):
-        labels = problem.rank(own, size).labels(size, len(problem.X))
+    """Alternate with exact components while the true disparity rises, for one group of a size.
+
+    Or for the groups of the partition ``best``, at the sizes that they have.
+    """
+    sizes = [len(problem.X) - size, size] if best is None else best.sizes.tolist()
+    prices = None
+    for _ in range(_LARGE_PASSES if len(sizes) > 2 and problem.X.size > LARGE else _PASSES):
+        if len(sizes) == 2:
+            labels = problem.rank(own, size).labels(size, len(problem.X))
+        else:
+            labels, prices = assign(row_values(problem, own, sizes), sizes, prices)
         if best is not None and np.array_equal(labels, best.labels):
             return best
-        found = Partition.of(problem, labels, before=best)
+        found = Partition.of(problem, labels, len(sizes), before=best)
         if best is not None and found.value <= best.value:
             return best
         best, own = found, found.own
@@ -276,7 +278,8 @@ def ascend(problem: Problem, own: Array, size: int, best: Partition | None = Non
     return best
 
 
-def _ascended_from(problem: Problem, found: Partition) -> Partition:
+def refine(problem: Problem, found: Partition) -> Partition:
+    """Rows to sides and components in turn, at the sizes there are, while the value rises."""
     return ascend(problem, found.own, found.size, found)
 
 
@@ -290,21 +293,15 @@ def _widened(problem: Problem, found: Partition) -> Partition:
 
 
 def exchange_rows(
-    problem: Problem,
-    found: Partition,
-    free: bool,
-    rounds: int,
-    near_cuts: Callable[[Problem, Partition], np.ndarray],
-    refined: Callable[[Problem, Partition], Partition],
+    problem: Problem, found: Partition, free: bool, rounds: int, margin: int = MARGIN
 ) -> tuple[Partition, bool]:
     """Exact swaps (and single moves where sizes are free) near the cuts, until none helps.
 
-    Any number of groups: ``near_cuts`` says which rows are tried, and ``refined`` takes a better
-    partition to the end of the steps that come before exchanges. Also whether none was left.
+    Of any number of groups. Also whether none was left.
     """
     n_sides = len(found.losses)
     for _ in range(rounds):
-        near = near_cuts(problem, found)
+        near = _near_the_cuts(problem, found, margin)
         labels = found.labels.copy()
         sides = track(problem.loss, problem.split(found.labels, n_sides), problem.V)
         rows, kept = problem.rows(near), problem.norms_and_kept[1][near]
@@ -314,7 +311,7 @@ def exchange_rows(
         better = Partition.of(problem, labels, n_sides, before=found)
         if better.value <= found.value:
             return found, True
-        found = refined(problem, better)
+        found = refine(problem, better)
     return found, False
 
 
@@ -332,10 +329,12 @@ def _sweep_rows(problem: Problem, best: Partition) -> Partition:
     return found if found.value > best.value else best
 
 
-def _near_the_cut(problem: Problem, found: Partition) -> np.ndarray:
-    """The members with the lowest scores and the others with the highest."""
-    members = np.flatnonzero(found.labels)
-    scores = problem.scores(found.own, found.size, members)
-    inside = members[np.argsort(scores, kind="stable")[:MARGIN]]
-    ranked = problem.rank(found.own, found.size).rows
-    return np.concatenate([inside, ranked[found.labels[ranked] == 0][:MARGIN]])
+def _near_the_cuts(problem: Problem, found: Partition, margin: int) -> np.ndarray:
+    """The rows of each side that lose least by going to each other side."""
+    values = row_values(problem, found.own, found.sizes.tolist())
+    chosen = []
+    for side, other in permutations(range(len(found.losses)), 2):
+        rows = np.flatnonzero(found.labels == side)
+        lost = values[rows, side] - values[rows, other]
+        chosen.append(rows[np.argsort(lost, kind="stable")[:margin]])
+    return np.unique(np.concatenate(chosen))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from leftout.checks import check_count
 from leftout.compiling import kernel
 from leftout.linalg.losses import EXCESS, Array
-from leftout.linalg.moments import Moments, build, pooled, stack
+from leftout.linalg.moments import merge, stack
 from leftout.linalg.problem import Labels, Problem
 from leftout.linalg.rank_one import (
     JOINS,
@@ -85,21 +85,11 @@ def allocate(problem: Problem, rows: Array, rng: np.random.Generator) -> Labels:
     kept = problem.norms_and_kept[1]
     while done < len(order):
         seen, batch = order[:done], order[done : done + REFRESH]
-        sides = track(problem.loss, _seen_moments(problem, rows, seen, labels), problem.V)
+        parts = [problem.moments_of(seen[labels[seen] == side]) for side in (0, 1)]
+        sides = track(problem.loss, stack(*parts, merge(*parts)), problem.V)
         _allocate(sides, rows, kept, problem.refit, batch, labels)
         done += REFRESH
     return labels
-
-
-def _seen_moments(
-    problem: Problem, rows: Array, seen: NDArray[np.int64], labels: Labels
-) -> Moments:
-    """Moments of either side's rows so far, and of all of them."""
-    moments = build(rows[seen], labels[seen], n_groups=2)
-    if problem.kept is not None:
-        kept = np.bincount(labels[seen], problem.kept[seen], minlength=2)
-        moments = moments._replace(kept=kept.astype(np.float64))
-    return stack(moments, pooled(moments))
 
 
 def sweep(problem: Problem, rows: Array, labels: Labels) -> tuple[float, int]:

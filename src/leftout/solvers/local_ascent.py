@@ -88,7 +88,8 @@ def part_of(
     rate = min(1.0, rows / count)
     if rate < 1.0:
         index = rng.choice(index, rows, replace=False)
-    part = problem.part(np.sort(index), rate)
+    index = np.sort(index)
+    part = problem.part(problem.rows(index), rate, problem.kept_of(index))
     return part, min(max(1, round(rate * size)), len(index) - 1, part.n_rows - 1)
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from leftout.linalg.assignment import Partition, among, assign, row_values
 from leftout.linalg.losses import Array
 from leftout.linalg.problem import MARGIN, Labels, Problem
-from leftout.solvers.alternating import Alternating, exchange_rows
+from leftout.solvers.alternating import LARGE, Alternating, as_result, exchange_rows, refine
 from leftout.solvers.base import SearchResult, Solver, SolverContext, as_history
 from leftout.solvers.local_ascent import affordable, lay_out
 from leftout.text import number
@@ -29,13 +29,12 @@ from leftout.text import number
 _ROWS, _PART, _STARTS, _ANEW = 8192, 2, 8, 2
 # Random starts from which the rows of two groups are split between them, and steps from each; the
 # best goes on.
-_SPLITS, _SPLIT_STEPS = 8, 6
+_SPLITS, _SPLIT_STEPS, _LAST_STEPS = 8, 6, 50
 # Tables of up to so many rows are refined from so many random partitions, too.
 _TINY, _RANDOM = 64, 12
-_PASSES = 50
-# Exchanges look at so many rows of a side for each other side; on larger tables at few, few times.
-_SMALL, _ROUNDS, _FEW_ROUNDS, _FEW = 256, 10, 3, 2
-_LARGE, _LARGE_PASSES = 1 << 22, 12
+# Rounds of exchanges, and on tables of more rows than this how many, with how many rows of a side
+# for each other side.
+_ROUNDS, _SMALL, _FEW = 10, 256, (3, 2)
 
 
 def maximise(
@@ -78,10 +77,10 @@ def maximise(
     if n_groups == 1:
         return solver.maximise(problem, means)
     peeled = peel(_with_part(solver, problem), problem, n_groups, sizes, means)
-    trail = [Partition.of(problem, peeled, n_groups + 1)]
-    trail.append(refine(problem, trail[0]))
-    means.tell(f"together: disparity {number(trail[-1].value, digits=6)}")
-    trail.append(best := anew(solver, problem, trail[-1], sizes, means))
+    first = Partition.of(problem, peeled, n_groups + 1)
+    together = refine(problem, first).after(first)
+    means.tell(f"together: disparity {number(together.value, digits=6)}")
+    best = apart = anew(solver, problem, together, sizes, means).after(together)
     while True:
         other = split_anew(problem, best, means.rng)
         if sizes is not None:
@@ -89,14 +88,12 @@ def maximise(
         if other.value <= best.value:
             break
         best = anew(solver, problem, other, sizes, means)
-    trail.append(best)
-    best, done = exchanged(problem, best, sizes is None)
-    for start in _random(problem, best, sizes is None, means.rng):
-        end, settled = exchanged(problem, refine(problem, start), sizes is None)
-        if end.value > best.value:
-            best, done = end, settled
-    trail.append(best)
-    return _result(trail, "local optimum" if done else "max_rounds")
+    best, (end, done) = best.after(apart), exchanged(problem, best, sizes is None)
+    for start in _random(problem, end, sizes is None, means.rng):
+        other, settled = exchanged(problem, refine(problem, start), sizes is None)
+        if other.value > end.value:
+            end, done = other, settled
+    return as_result(end.after(best).by_falling_loss(), "local optimum" if done else "max_rounds")
 
 
 def _with_part(solver: Solver, problem: Problem) -> Solver:
@@ -184,22 +181,6 @@ def peel(
     return labels
 
 
-def refine(problem: Problem, found: Partition) -> Partition:
-    """Rows to sides and components in turn, at the sizes there are, while the value rises."""
-    prices = None
-    n_sides = len(found.losses)
-    for _ in range(_LARGE_PASSES if problem.X.size > _LARGE else _PASSES):
-        sizes = found.sizes.tolist()
-        labels, prices = assign(row_values(problem, found.own, sizes), sizes, prices)
-        if np.array_equal(labels, found.labels):
-            break
-        better = Partition.of(problem, labels, n_sides)
-        if better.value <= found.value:
-            break
-        found = better
-    return found
-
-
 def split_anew(problem: Problem, found: Partition, rng: np.random.Generator) -> Partition:
     """The rows of every two groups split between them from random starts, while that helps.
 
@@ -214,7 +195,7 @@ def split_anew(problem: Problem, found: Partition, rng: np.random.Generator) -> 
         starts = rng.integers(len(task.X), size=(_SPLITS, 2 * task.d))
         ends = [_split(task, sizes, _spanned(task, rows), _SPLIT_STEPS) for rows in starts]
         _, _, own = max(ends, key=lambda end: end[0])
-        total, split, _ = _split(task, sizes, own, _PASSES)
+        total, split, _ = _split(task, sizes, own, _LAST_STEPS)
         if total > sizes @ best.losses[list(pair)]:
             labels = best.labels.copy()
             labels[inside] = np.asarray(pair, dtype=np.int8)[split]
@@ -261,40 +242,12 @@ def sizes_exchanged(problem: Problem, found: Partition) -> Partition:
 
 def exchanged(problem: Problem, found: Partition, free: bool) -> tuple[Partition, bool]:
     """Exact swaps (and single moves where sizes are free) near the cuts, until none helps."""
-    rounds = _ROUNDS if len(problem.X) <= _SMALL else _FEW_ROUNDS
     if _is_large(problem):
-        rounds = 0
-    return exchange_rows(problem, found, free, rounds, _near_the_cuts, refine)
+        return found, False
+    few = len(problem.X) > _SMALL
+    return exchange_rows(problem, found, free, *(_FEW if few else (_ROUNDS, MARGIN)))
 
 
 def _is_large(problem: Problem) -> bool:
     """Whether only peeling and a few passes are affordable."""
-    return problem.leading is not None or problem.X.size > _LARGE
-
-
-def _near_the_cuts(problem: Problem, found: Partition) -> np.ndarray:
-    """The rows of each side that lose least by going to each other side."""
-    sizes = found.sizes.tolist()
-    net = row_values(problem, found.own, sizes)
-    net -= assign(net, sizes).prices
-    margin = MARGIN if len(problem.X) <= _SMALL else _FEW
-    chosen = []
-    for side in range(len(sizes)):
-        rows = np.flatnonzero(found.labels == side)
-        for other in range(len(sizes)):
-            if other != side:
-                lost = net[rows, side] - net[rows, other]
-                chosen.append(rows[np.argsort(lost, kind="stable")[:margin]])
-    return np.unique(np.concatenate(chosen))
-
-
-def _result(trail: list[Partition], stopped: str) -> SearchResult:
-    end = trail[-1].by_falling_loss()
-    before = [np.zeros_like(end.labels), *(found.labels for found in trail[:-1])]
-    moved = [int(np.sum(found.labels != last)) for found, last in zip(trail, before, strict=True)]
-    return SearchResult(
-        labels=end.labels,
-        own=end.own,
-        history=as_history([found.value for found in trail], moved),
-        stopped=stopped,
-    )
+    return problem.leading is not None or problem.X.size > LARGE

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from leftout.linalg.losses import Array
-from leftout.linalg.moments import Moments, SparseRows, build, scaled
+from leftout.linalg.moments import Moments, SparseRows, build
 from leftout.linalg.passes import AllRows, Places
 from leftout.linalg.problem import Problem
 from leftout.linalg.top_k import (
@@ -94,14 +95,8 @@ class Samples:
 
     def _part(self, rows: Array, rate: float) -> Problem:
         """The problem on some rows, as if the table had ``rate`` times its rows."""
-        problem, origin = self.problem, self.problem.pooled.origin
-        return Problem(
-            X=np.ascontiguousarray(rows - origin),
-            loss=problem.loss,
-            V=problem.V,
-            pooled=scaled(problem.pooled, rate)._replace(origin=np.zeros_like(origin)),
-            min_size=problem.min_size,
-        )
+        away = np.ascontiguousarray(rows - self.problem.pooled.origin)
+        return self.problem.part(away, rate)
 
     def _sparse_part(self, places: Places, rate: float) -> Problem:
         """:meth:`_part` on some rows of a sparse table, in coordinates of its axes."""
@@ -110,13 +105,8 @@ class Samples:
             return self._part(X[places], rate)
         count, total, second, origin, _ = problem.pooled
         few = Moments(count, total @ A.T, A @ second @ A.T, np.zeros(len(A)))
-        return Problem(
-            X=X.some(places, origin) @ A.T,
-            loss=problem.loss,
-            V=np.ascontiguousarray(problem.V @ A.T),
-            pooled=scaled(few, rate),
-            min_size=problem.min_size,
-        )
+        narrow = replace(problem, V=np.ascontiguousarray(problem.V @ A.T), pooled=few)
+        return narrow.part(X.some(places, origin) @ A.T, rate)
 
     def highest(self, own: Array, size: int) -> Chosen:
         """The rows of the highest scores under the components of rest and group."""
