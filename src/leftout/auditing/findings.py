@@ -38,6 +38,8 @@ from leftout.text import as_name, counted, leading, listed, number, percent, poi
 
 # Yes, no, None (not run) or a status; the detail; a caution, where there is one.
 Answered = tuple[bool | str | None, str] | tuple[bool | str | None, str, str]
+# Words of column names that a caution has room for.
+_SHORT = 5
 # Shares of the variance that differ by less are equal.
 _EQUAL_SHARES = 1e-9
 _FEATURES_GIVEN = (
@@ -380,8 +382,9 @@ def _prediction(audit: Audit, group: GroupResult) -> Answered:
 
 
 def _some(columns: list[str]) -> str:
-    """One or two columns by their names, more by their number."""
-    return listed(list(map(as_name, columns))) if len(columns) < 3 else f"{len(columns)} columns"
+    """One or two columns by their names, more or longer ones by their number."""
+    text = listed(list(map(as_name, columns)))
+    return text if len(text.split()) <= _SHORT else counted(len(columns), "column")
 
 
 @_question("T001", "The group changes if numbers that look like codes are categories")
@@ -406,8 +409,12 @@ def _codes(audit: Audit) -> Answered:
     )
     if other.overlap >= SAME_GROUP:
         return False, detail
-    caution = "Other rows are left out if {}, which look like codes, are categories."
-    return True, detail, caution.format(_some(columns))
+    looks = (
+        "looks like a code, is a category"
+        if len(columns) == 1
+        else ("look like codes, are categories")
+    )
+    return True, detail, f"Other rows are left out if {_some(columns)}, which {looks}."
 
 
 @_question("T002", "A searched column gives the outcome away")

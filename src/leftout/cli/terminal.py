@@ -72,7 +72,10 @@ def show_audit(console: Console, found: Audit, full: bool = False) -> None:
     readings = "" if found.readings is None else f" {found.readings.brief}"
     say(console, "What was audited: ", shown(found.audited.told + readings))
     for text in answer.mind:
-        say(console, "Mind: ", shown(text))
+        say(console, "Bear in mind: ", shown(text))
+    if answer.costs is not None:
+        lines = pd.DataFrame(answer.costs.rows, columns=answer.costs.heads)
+        show(console, f"\nWhat it costs. {answer.costs.caption}", lines)
     console.print()
     _show_sides(console, found)
     if full:
@@ -100,13 +103,6 @@ def _show_sides(console: Console, found: Audit) -> None:
     ]
     order = [*range(1, joint.n_groups_ + 1), 0]
     rows = [(name, *(text(values[side]) for side in order)) for name, values, text in measured]
-    weighed = [each.trust for each in groups if each.trust is not None]
-    if len(weighed) == len(groups) > 1:
-        rows += [
-            ("what explains it", *(one.verdict_name or "not tested" for one in weighed), ""),
-            ("p, beyond the same values and correlations",
-             *(_cell("p", one.p_value) for one in weighed), ""),
-        ]  # fmt: skip
     explanations = [each.explanation for each in groups]
     outcomes = [[one.outcome[0] for one in explanations if one.outcome]]
     if found.alone:

@@ -19,7 +19,12 @@ from leftout.downstream.cross_validation import (
     models_of,
     taken,
 )
-from leftout.downstream.metrics import BootstrapMeasures, bootstrap_sums, interval
+from leftout.downstream.metrics import (
+    BootstrapMeasures,
+    HeldOutPredictions,
+    bootstrap_sums,
+    interval,
+)
 from leftout.downstream.outcomes import (
     ALL,
     MINIMAX_PCA,
@@ -194,6 +199,7 @@ def harm(
         costs=_costs(task, sides, measures),
         gain=gain,
         everybody=everybody,
+        held_out=HeldOutPredictions(target, chosen, found.guesses[0], found.chances[0]),
         shared="PCA" if representation is None else as_representation(representation).name,
     )
 
