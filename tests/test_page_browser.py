@@ -80,6 +80,22 @@ def chosen(tab, **settings):
         tab.fill(f"#f-{name}", value)
 
 
+def answered(tab, good=None):
+    """Say yes to every guess, and which value of the outcome is good."""
+    for box in tab.locator("input[name=outcome]:not([value=other]):not([value=none])").all():
+        box.check()
+    if good is not None:
+        tab.select_option("#positive", good)
+    for box in tab.locator("input[name^=protected-][value=yes]").all():
+        box.check()
+
+
+def unfolded(tab):
+    """Open the long table of columns."""
+    if not tab.locator("#r1").is_visible():
+        tab.locator("#all > summary").click()
+
+
 def saved(tab, name, folder):
     with tab.expect_download() as coming:
         tab.get_by_role("link", name=name, exact=True).click()
@@ -96,14 +112,20 @@ def test_the_demo_from_the_first_page_to_the_report(server, visit, tmp_path, wid
     tab.wait_for_selector("#columns")
     assert "1,989 rows of 56 columns" in tab.inner_text("main")
     assert tab.locator("select[name^=role-]").count() == 56
+    assert not tab.locator("#r1").is_visible()  # the long table is folded
     fits(tab)
     assert labelled(tab) == []
+    answered(tab, "1")
+    unfolded(tab)
+    fits(tab)
     tab.get_by_role("radio", name="Quick look").check()
     tab.get_by_role("button", name="Start the audit").click()
     tab.wait_for_selector("text=Read the report")
     fits(tab)
     assert "199 of 1,989 rows, a tenth" in tab.inner_text("#headline")
-    assert tab.inner_text("#command") == "leftout demo --quick"
+    tab.get_by_text("The same without this page").click()
+    assert tab.inner_text("#command").startswith("leftout demo")
+    assert tab.get_by_role("button", name="Run the full audit").is_visible()
     report = saved(tab, "report.html", tmp_path)
     saved(tab, "groups.csv", tmp_path)
     if width == 1280:

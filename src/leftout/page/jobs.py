@@ -139,7 +139,7 @@ class Jobs:
         ended = await self._process(entry, None, "looking at this table", self.limits.reading)
         if ended is not None or not found.exists():
             return ended or (FAILED, "Nothing was found in this table.")
-        entry.choices = presets(Columns.of(found), entry.choices)
+        entry.choices = presets(entry.choices)
         return READY, ""
 
     async def _audit(self, entry: Entry) -> tuple[str, str]:
