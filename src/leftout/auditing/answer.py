@@ -126,16 +126,18 @@ def _why(trust: Trust | None) -> str:
         return f"{text}."
     shares = {key: round(100 * part.share) for key, part in parts.each().items()}
     add = f"add {shares['values']}%" if shares["values"] >= 0 else f"take {-shares['values']}% off"
-    own = f"{shares['own'] or 'none'}{'%' * bool(shares['own'])} is structure of their own"
-    if shares["own"] < 0:
-        own = f"none is structure of their own (surrogates lose {-shares['own']}% more)"
-    alone = f"covariance alone accounts for {shares['covariance']}%"
+    own = f"{shares['own']}% is" if shares["own"] > 0 else "none is"
+    more = f" (surrogates lose {-shares['own']}% more)" if shares["own"] < 0 else ""
+    alone = f"covariance alone explains {shares['covariance']}%"
     if trust.verdict == "C":
-        return f"{text}: {alone}, they {add}, and {own}."
+        return f"{text}: {alone}, they {add}, and {own} structure of their own{more}."
     if trust.verdict in "AB" and shares["own"] < 50:  # true by the test, and a large word for it
-        own = own.replace("% is", "% of the loss is")
-        return f"{text}, but only {own}: {alone}, and rare and skewed values {add}."
-    return f"{text}: {alone} of the loss, rare and skewed values {add}, and {own}."
+        small = f"their own structure is only {max(shares['own'], 0)}% of the loss"
+        return f"{text}, but {small}: {alone}, rare and skewed values {add}{more}."
+    return (
+        f"{text}: {alone} of the loss, rare and skewed values {add}, and {own} structure of their "
+        f"own{more}."
+    )
 
 
 def _replicates(trust: Trust | None) -> str:

@@ -147,12 +147,12 @@ def _written(found: Audit, pdf: bool) -> dict[str, str | bytes]:
 
 def _announced() -> Callable[[Audit], None]:
     """Tell whoever waits the first answer, once, while evidence is gathered."""
-    told: list[Audit] = []
+    heard: list[Audit] = []
 
     def announce(found: Audit) -> None:
-        if not told:
+        if not heard:
             click.echo(f"{found.answer.fact} {found.answer.who}", err=True)
             click.echo("Now: subgroups, costs, why, and whether it replicates.\n", err=True)
-        told.append(found)
+        heard.append(found)
 
     return announce
