@@ -324,7 +324,7 @@ EXECUTION = {
         in_python=False),
     "as_json": Setting("print a summary as JSON", "--json", takes=bool, in_python=False),
     "quiet": Setting("show no progress", "--quiet", takes=bool, in_python=False),
-    "full": Setting("print the findings and the costs too", "--full", takes=bool, in_python=False),
+    "full": Setting("print the findings too", "--full", takes=bool, in_python=False),
 }  # fmt: skip
 # Options of other commands.
 OTHER_COMMANDS = {
