@@ -192,7 +192,7 @@ def about(entry: Entry, columns: Columns) -> str:
         f"outcome {outcome or given['target']}" if "target" in given
         else "no outcome" if entry.choices.get("none") else "outcome not said yet",
         *(f"protected: {listed(given[name])}" for name in ("sensitive",) if name in given),
-        *(f"{ON_PAGE[name].page}: {entry.choices[name]}".lower() for name in ON_PAGE
+        *(f"{ON_PAGE[name].option} {entry.choices[name]}" for name in ON_PAGE
           if entry.choices.get(name)),
     ]  # fmt: skip
     return ", ".join(said)
