@@ -311,8 +311,8 @@ class Harm(GroupComparison):
         ranked = f" ({self._words.name} in brackets)" if self._uneven else ""
         return CostTable(
             caption=(
-                f"{what} of {self.target}{ranked} on held-out rows by {self.models[0]}, from all "
-                f"columns and from {counted(self.n_components, 'component')} of each projection."
+                f"{what} of {self.target}{ranked} on held-out rows (model: {self.models[0]}), from "
+                f"all columns and from {counted(self.n_components, 'component')} of each projection."
             ),
             heads=["", *groups, *[after] * with_worst, "everybody"],
             rows=rows,
