@@ -232,7 +232,7 @@ CASES = [
     ("V001", NO, "C: no columns are known", compared(0.0501, p_gaussian=0.05, parts=None)),
     ("V001", NO, "D: all tables lose as much", compared(0.0501, p_gaussian=0.0501)),
     ("V001", NOT_RUN, "18 tables", compared(0.0526, 18)),
-    ("V001", NOT_RUN, "no bell-shaped tables", compared(0.3, clouds=0)),
+    ("V001", NOT_RUN, "no Gaussian tables", compared(0.3, clouds=0)),
     ("V001", NOT_RUN, "not weighed", untrusted()),
     ("H001", YES, "half of the loss, at the least", gap_from(0.297 + 1e-9)),
     ("H001", NO, "less than half, at the least", gap_from(0.297 - 1e-9)),

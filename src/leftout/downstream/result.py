@@ -312,7 +312,8 @@ class Harm(GroupComparison):
         return CostTable(
             caption=(
                 f"{what} of {self.target}{ranked} on held-out rows (model: {self.models[0]}), from "
-                f"all columns and from {counted(self.n_components, 'component')} of each projection."
+                f"all columns and from {counted(self.n_components, 'component')} of each of the "
+                "projections."
             ),
             heads=["", *groups, *[after] * with_worst, "everybody"],
             rows=rows,

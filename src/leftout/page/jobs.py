@@ -35,7 +35,7 @@ from leftout.page.store import (
 from leftout.page.uploads import Limits
 
 # What an entry keeps of an audit's events.
-_ANSWER = {"headline", "lines", "mind", "verdict"}
+_ANSWER = {"headline", "lines", "verdict"}
 # Bytes of a line that a process writes, and of what it says when it fails.
 _LINE_BYTES, _TAIL_BYTES = 1 << 22, 1 << 14
 _STDERR_FILE = "said.txt"
@@ -82,7 +82,7 @@ class Jobs:
                 f"{waiting} audits are waiting already, which is the most this page takes. Wait "
                 "for one to end, or cancel one."
             )
-        entry.headline, entry.verdict, entry.lines, entry.mind = "", None, {}, []
+        entry.headline, entry.verdict, entry.lines = "", None, {}
         self._begin(entry, QUEUED, self.auditing, self._audit)
 
     async def cancel(self, entry: Entry) -> None:

@@ -50,7 +50,7 @@ class Entry:
         Where it is, and one sentence on why it ended there.
     choices : dict
         What people chose: ``roles`` by the column's place, and the other settings by their names.
-    headline, lines, mind, verdict : str, dict, list, str
+    headline, lines, verdict : str, dict, str
         The answer so far.
     command, about : str
         The command line that does the same, and what tells it from other audits, in words.
@@ -65,7 +65,6 @@ class Entry:
     choices: dict[str, Any] = field(default_factory=dict)
     headline: str = ""
     lines: dict[str, str] = field(default_factory=dict)
-    mind: list[str] = field(default_factory=list)
     verdict: str | None = None
     command: str = ""
     about: str = ""

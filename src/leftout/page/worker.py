@@ -158,17 +158,17 @@ def audit(table: Source, settings: dict[str, Any]) -> None:
         SCREEN: first_screen(found.to_dict()),
     }  # fmt: skip
     write_into(_RESULT, contents)
-    verdict = None if found.trust is None else found.trust.verdict_name
-    mind, lines = found.answer.mind, found.answer.lines
-    _tell("answer", headline=found.headline(), lines=lines, mind=mind, verdict=verdict)
+    _answer(found, whole=True)
 
 
-def _answer(found: Audit) -> None:
+def _answer(found: Audit, whole: bool = False) -> None:
     """What is known so far; what was not looked at yet is not there."""
-    lines = dict(found.answer.lines)
-    if found.trust is None:
+    lines, verdict = dict(found.answer.lines), None
+    if found.trust is not None:
+        verdict = found.trust.verdict_name
+    elif not whole:
         del lines["Why"], lines["Does it replicate"]
-    _tell("answer", headline=found.headline(), lines=lines)
+    _tell("answer", headline=found.headline(), lines=lines, verdict=verdict)
 
 
 def look(file: str | None, name: str, limits: Limits) -> dict[str, Any]:
