@@ -132,7 +132,8 @@ def _why(trust: Trust | None) -> str:
     if trust.verdict == "C":
         return f"{text}: {alone}, they {add}, and {own} structure of their own{more}."
     if trust.verdict in "AB" and shares["own"] < 50:  # true by the test, and a large word for it
-        small = f"their own structure is only {max(shares['own'], 0)}% of the loss"
+        whose = "their own structure" if trust.verdict == "A" else "it"
+        small = f"{whose} is only {max(shares['own'], 0)}% of the loss"
         return f"{text}, but {small}: {alone}, rare and skewed values {add}{more}."
     return (
         f"{text}: {alone} of the loss, rare and skewed values {add}, and {own} structure of their "
@@ -146,10 +147,11 @@ def _replicates(trust: Trust | None) -> str:
         return "Whether it replicates was not tested."
     value, low, high = trust.held_out.gap
     how = "It replicates" if low >= trust.disparity / 2.0 else "It replicates in part"
+    how = how if low > 0.0 else "It does not replicate"
     return (
-        f"{how if low > 0.0 else 'It does not replicate'}: held-out rows show a gap in loss of "
-        f"{number(value, digits=2)} ({number(low, value, 2)} to {number(high, value, 2)}), all "
-        f"rows {number(trust.disparity, digits=2)}."
+        f"{how}: held-out rows show a gap in excess squared error of {number(value, digits=2)} "
+        f"({number(low, value, 2)} to {number(high, value, 2)}), all rows "
+        f"{number(trust.disparity, digits=2)}."
     )
 
 

@@ -175,7 +175,7 @@ class Afterwards(Serializable):
         held = "" if self.gain is None else f" (held out: {round(100 * self.gain.value)}% less)"
         return {
             MINIMAX_PCA: f"Use MinimaxPCA: the worst-off {self.size:,}{sampled} rows then lose "
-            f"{every}, not {shared}{held}; under Fair PCA for {whom} others lose {fair}.",
+            f"{every}, not {shared}{held}; under Fair PCA others lose {fair}.",
             FAIR_PCA: f"Use Fair PCA for {whom}: each of their rows then loses {then}, not "
             f"{first}, and no group of this size was found to lose more than {fair}.",
             MORE_COMPONENTS: f"Use more components: Fair PCA for {whom} lets other rows lose "
