@@ -26,12 +26,12 @@ def explanation():
     encode = make_pipeline(SimpleImputer(strategy="median"), MinMaxScaler())
     X = encode.set_output(transform="pandas").fit_transform(features)
     found = MaxDisparityPartition(group_size=200, random_state=0).fit(X)
-    told = explain.group(found, X, table, target="approve", what_if=0)
+    explained = explain.group(found, X, table, target="approve", what_if=0)
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    parts = pd.Series(told.by_column()).sort_values(key=abs)[-12:]
+    parts = pd.Series(explained.by_column()).sort_values(key=abs)[-12:]
     colours = ["tab:orange" if part > 0 else "tab:blue" for part in parts]
     parts.plot.barh(ax=axes[0], color=colours, title="What the disparity is made of")
-    looks = pd.Series({line.text: line.strength for line in told.alignment[:12]})[::-1]
+    looks = pd.Series({line.text: line.strength for line in explained.alignment[:12]})[::-1]
     looks.plot.barh(ax=axes[1], color="tab:orange", title="Which columns the group looks like")
     figure.savefig(GUIDE / "explain.png", dpi=140)
 

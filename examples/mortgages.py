@@ -22,7 +22,7 @@ print(found.summary())
 
 # %%
 # A quick audit takes seconds and ends here. Without ``quick=True`` it takes a minute or two, and
-# also says why they lose, whether it comes back on other rows, and what it costs them. In a
+# also says why they lose, whether it replicates on held-out rows, and what it costs them. In a
 # notebook an audit shows itself, with its findings:
 
 found

@@ -34,7 +34,8 @@ class Page(HTMLParser):
         if given.get("class", "").startswith("key "):
             self.text += f" [{given['class']}] "
         elif {"fill", "mark"} & set(given.get("class", "").split()):
-            self.text += f" [{given['class']}, {given['style']}] "
+            at = f"left: {given['x']}" if given["class"] == "mark" else f"width: {given['width']}"
+            self.text += f" [{given['class']}, {at}] "
         elif given.get("class", "").split()[:1] in (["left"], ["status"]):
             self.text += f"[{given['class']}] "
         elif tag == "span":
@@ -43,8 +44,6 @@ class Page(HTMLParser):
             looks = {"font-weight: 600": "[bold] ", "font-style: italic": "[italic] "}
             self.text += "".join(mark for look, mark in looks.items() if look in given["style"])
             self.text += f"[{given['title']}] " if "title" in given else ""
-        elif tag == "svg":
-            self.text += f"[{given['aria-labelledby']}] "
 
     def handle_data(self, data):
         if not any(tag in SKIPPED for tag, _ in self.open):

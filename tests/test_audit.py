@@ -476,7 +476,7 @@ def test_the_paragraph_answers_in_order(found):
         "of 60 of 260 rows",
         "town is Beeley",
         "They are a distinct group",
-        "on held-out rows such groups lose",
+        "held-out rows show a gap in excess squared error of",
         "The target paid is yes for",
         "Use ",
     ]

@@ -30,9 +30,8 @@ def test_the_sides_keep_their_colours():
     for name, colour in COLOURS.items():
         assert f"--{name}: {colour};" in light
     assert ".cards .left { color: var(--left); }" in style
-    for which, name in ((".bar .fill", "rest"), (".bar .fill.left", "left")):
-        rule = style.split(f"{which} {{")[1].split("}")[0]
-        assert f"background: var(--{name})" in rule
+    assert ".meter .fill { fill: var(--left);" in style
+    assert ".meter .rest, .meter .values { fill: var(--rest); }" in style
     # what was not looked at looks like no answer
     dashed = ".status.not-applicable, .status.not-run { color: var(--grey); border-style: dashed;"
     assert dashed in style and ".status.found { font-weight: 600;" in style

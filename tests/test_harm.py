@@ -119,7 +119,7 @@ def test_words_say_which_side():
     assert "it is 60.0% and 25.0%; always guessing the most frequent class, 60.0%" in (
         turned.told_cost
     )
-    assert "no better than that guess: no harm is shown" in turned.told_cost
+    assert "no better than one guess for everybody: no harm is shown" in turned.told_cost
 
 
 CLEAR, WORSE = Interval(0.1, 0.02, 0.2), Interval(-0.1, -0.2, -0.02)

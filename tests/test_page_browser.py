@@ -80,6 +80,29 @@ def chosen(tab, **settings):
         tab.fill(f"#f-{name}", value)
 
 
+def answered(tab, good=None):
+    """Say yes to every guess, and which value of the outcome is good."""
+    for box in tab.locator("input[name=outcome]:not([value=other]):not([value=none])").all():
+        box.check()
+    if good is not None:
+        tab.select_option("#positive", good)
+    for box in tab.locator("input[name^=protected-][value=yes]").all():
+        box.check()
+
+
+def unfolded(tab):
+    """Open the long table of columns."""
+    if not tab.locator("#r1").is_visible():
+        tab.locator("#all > summary").click()
+
+
+def report_in(tab):
+    """The report, in a frame of its own below a way back."""
+    tab.get_by_role("link", name="Read the report").click()
+    tab.frame_locator("iframe").locator("#verdict").wait_for()
+    return next(frame for frame in tab.frames if frame.url.endswith("/report.html"))
+
+
 def saved(tab, name, folder):
     with tab.expect_download() as coming:
         tab.get_by_role("link", name=name, exact=True).click()
@@ -96,28 +119,35 @@ def test_the_demo_from_the_first_page_to_the_report(server, visit, tmp_path, wid
     tab.wait_for_selector("#columns")
     assert "1,989 rows of 56 columns" in tab.inner_text("main")
     assert tab.locator("select[name^=role-]").count() == 56
+    assert not tab.locator("#r1").is_visible()  # the long table is folded
     fits(tab)
     assert labelled(tab) == []
+    answered(tab, "1")
+    unfolded(tab)
+    fits(tab)
     tab.get_by_role("radio", name="Quick look").check()
     tab.get_by_role("button", name="Start the audit").click()
     tab.wait_for_selector("text=Read the report")
     fits(tab)
     assert "199 of 1,989 rows, a tenth" in tab.inner_text("#headline")
-    assert tab.inner_text("#command") == "leftout demo --quick"
+    tab.get_by_text("The same without this page").click()
+    asked = tab.inner_text("#command")
+    assert asked == "leftout demo --sensitive black --sensitive male --quick"
+    assert tab.get_by_role("button", name="Run the full audit").is_visible()
     report = saved(tab, "report.html", tmp_path)
     saved(tab, "groups.csv", tmp_path)
     if width == 1280:
-        command = [sys.executable, "-m", "leftout", "demo", "--quick", "--out", tmp_path / "out"]
+        command = [sys.executable, "-m", *asked.split(), "--out", tmp_path / "out"]
         subprocess.run(command, check=True, capture_output=True)
         assert timeless(report) == timeless((tmp_path / "out" / "report.html").read_text())
         groups = (tmp_path / "groups.csv").read_text()
         assert groups == (tmp_path / "out" / "groups.csv").read_text()
-    tab.get_by_role("link", name="Read the report").click()
-    tab.wait_for_selector("#verdict")
-    assert "199 of 1,989 rows" in tab.inner_text("h1, main")
+    shown = report_in(tab)
+    assert "199 of 1,989 rows" in shown.locator("h1").first.inner_text()
     # its own script runs, in an origin of its own
-    assert tab.locator("th button").count() > 0 and tab.evaluate("window.origin") == "null"
-    tab.go_back()
+    assert shown.locator("th button").count() > 0 and shown.evaluate("window.origin") == "null"
+    tab.get_by_role("link", name="Back to this audit").click()
+    tab.wait_for_selector("#headline")
     tab.get_by_role("link", name="Past audits").click()
     assert "199 of 1,989 rows" in tab.inner_text(".audits li:first-child")
 
@@ -131,10 +161,12 @@ def test_a_file_with_text_dates_and_gaps_is_followed_to_its_report(server, visit
     tab.wait_for_selector("#columns")
     fits(tab)
     assert tab.title() == "people of our town.csv: what was read \u2013 leftout"
-    assert tab.locator("#r8").input_value() == "outcome"
-    assert tab.locator("#r5").input_value() == "sensitive"
+    # nothing is chosen without asking
+    assert tab.locator("input[type=radio]:checked").count() == 1  # how thoroughly
+    assert "It looks like an outcome: is it?" in tab.inner_text("#columns")
+    answered(tab, "no")
+    unfolded(tab)
     assert "looks like an identifier" in tab.inner_text("#w0")
-    tab.select_option("#positive", "no")
     tab.select_option("#r2", "codes")
     tab.select_option("#r2", "auto")
     chosen(tab, **FAST)
@@ -156,17 +188,20 @@ def test_a_file_with_text_dates_and_gaps_is_followed_to_its_report(server, visit
     tab.context.close()
     assert server.until(key)["state"] == "done"
     again = visit(390, "dark", f"/audits/{key}")
-    assert "Does it replicate" in again.inner_text("#lines")
+    assert "Does it replicate" in again.inner_text("#answer")
+    assert again.locator("#answer .cards li").count() == 4  # and the bar, and the table of costs
+    assert again.locator("#answer svg.meter rect").count() == 3
+    assert again.locator("#answer table tbody tr").count() == 5
     fits(again)
+    again.get_by_text("The same without this page").click()
     assert again.inner_text("#command") == (
         "leftout audit 'people of our town.csv' --target approved=no --sensitive sex "
         "--components 3 --restarts 2 --surrogates 3"
     )
     data = json.loads(saved(again, "audit.json", tmp_path))
     assert data["table"]["positive"] == "no" and data["table"]["source"] == path.name
-    again.get_by_role("link", name="Read the report").click()
-    again.wait_for_selector("#verdict")
-    assert again.title() != "taken" and HOSTILE in again.content().replace("&lt;", "<").replace(
+    shown = report_in(again)
+    assert again.title() != "taken" and HOSTILE in shown.content().replace("&lt;", "<").replace(
         "&gt;", ">"
     ).replace("&#34;", '"')
 
@@ -196,6 +231,7 @@ def test_progress_is_seen_to_move_and_the_answer_comes_early(server, visit, tmp_
     tab.get_by_role("button", name="Read this table").click()
     tab.wait_for_selector("#columns")
     fits(tab)
+    answered(tab, "yes")
     tab.get_by_role("radio", name="Full").check()
     chosen(tab, **FAST)
     tab.add_init_script(COUNT)
@@ -213,14 +249,18 @@ def test_progress_is_seen_to_move_and_the_answer_comes_early(server, visit, tmp_
 def test_without_scripts_all_works_but_live_progress(server, visit):
     key = server.ready()
     tab = visit(390, "light", f"/audits/{key}/columns", java_script_enabled=False)
+    unfolded(tab)
     tab.select_option("#r1", "outcome")
     tab.get_by_role("button", name="Keep these choices").click()
+    unfolded(tab)
     assert tab.locator("#r1").input_value() == "outcome"
     assert tab.locator("#positive option").all_inner_texts() == [
+        "(choose)",
         "Ashby",
         "Beeley",
         "Cot & <b>x</b>",
     ]
+    tab.select_option("#positive", "Beeley")
     tab.get_by_role("radio", name="Quick look").check()
     tab.get_by_role("button", name="Start the audit").click()
     assert tab.locator("meta[http-equiv=refresh]").count() == 1
@@ -240,6 +280,8 @@ def test_a_thousand_columns_can_be_searched_and_chosen(server, visit, width):
         server.limits["wide"] = server.ready(table.assign(paid=rng.choice(["a", "b"], 60)), "w.csv")
     key = server.limits["wide"]
     tab = visit(width, "light", f"/audits/{key}/columns")
+    fits(tab)
+    unfolded(tab)
     fits(tab)
     tab.select_option("#r3", "drop")
     tab.fill("#q", "measure 98")
@@ -267,7 +309,11 @@ def test_the_keyboard_reaches_everything(server, visit):
         seen.add(tab.evaluate("document.activeElement.id || document.activeElement.value"))
         outline = tab.evaluate("getComputedStyle(document.activeElement).outlineStyle")
         assert outline != "none" or tab.evaluate("document.activeElement === document.body")
-    assert {"positive", "start", "r0", "r8"} <= seen
+    assert {"positive", "start", "8", "yes"} <= seen and "r0" not in seen
+    tab.locator("#all > summary").focus()
+    tab.keyboard.press("Enter")
+    tab.locator("#r0").focus()
+    assert tab.evaluate("document.activeElement.id") == "r0"
     assert labelled(tab) == []
 
 
@@ -277,6 +323,7 @@ def test_arrow_keys_choose_and_a_button_sends(server, visit):
     sent = []
     tab.on("request", lambda request: sent.append(request.method))
     before = server.entry(key)
+    unfolded(tab)
     tab.focus("#r1")
     seen = []
     for _ in range(3):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
@@ -57,8 +58,13 @@ def test_many_rows_are_judged_on_a_sample():
     assert [line["distinct"] for line in found["columns"]] == [20_000, 3]
 
 
+ANSWERS = {"outcome": "8", "positive-8": "yes", "protected-5": "yes"}
+
+
 def choices(columns, **form):
-    before = asked.presets(columns)
+    """Yes to every guess, and then a form."""
+    before, wrong = asked.changed(asked.presets(), ANSWERS, columns)
+    assert wrong == []
     return asked.changed(before, form, columns)
 
 
@@ -66,9 +72,14 @@ def choices(columns, **form):
     ("form", "words"),
     [
         ({}, "--target approved=yes --sensitive sex"),
-        ({"positive": "no"}, "--target approved=no --sensitive sex"),
+        ({"positive-8": "no"}, "--target approved=no --sensitive sex"),
         ({"role-8": "auto"}, "--sensitive sex"),
-        ({"role-1": "outcome", "positive": "Ashby"}, "--target town=Ashby --sensitive sex"),
+        ({"outcome": "none"}, "--sensitive sex"),
+        ({"outcome": "8", "role-8": "drop"}, "--drop approved --sensitive sex"),
+        ({"protected-5": "no"}, "--target approved=yes"),
+        ({"role-1": "outcome", "positive-1": "Ashby"}, "--target town=Ashby --sensitive sex"),
+        ({"outcome": "other", "other": "1", "positive-1": "Ashby", "role-8": "outcome"},
+         "--target town=Ashby --sensitive sex"),
         ({"role-2": "codes"}, "--target approved=yes --categorical age --sensitive sex"),
         ({"role-0": "numbers"}, "--target approved=yes --numeric id --sensitive sex"),
         ({"role-3": "drop", "role-4": "drop"},
@@ -97,7 +108,8 @@ def test_one_outcome_at_a_time(columns):
 def test_the_demo_is_asked_for_by_its_own_command():
     line = {"levels": ["0", "1"], "guess": "outcome", "name": "approve", "kind": "yes/no"}
     columns = Columns(9, 9, [], [line, {**line, "name": "male", "guess": "auto"}])
-    entry = Entry(id="", name="demo", choices=asked.presets(columns))
+    chosen, _ = asked.changed(asked.presets(), {"outcome": "0", "positive-0": "1"}, columns)
+    entry = Entry(id="", name="demo", choices=chosen)
     assert asked.command(entry, columns) == "leftout demo"
     entry.choices, _ = asked.changed(
         entry.choices, {"role-1": "sensitive", "n_restarts": "4"}, columns
@@ -154,14 +166,64 @@ def test_a_file_is_called_by_what_shows(given, name):
     assert called(given) == name
 
 
+def test_nothing_is_chosen_without_asking(columns):
+    begun = asked.presets()
+    entry = Entry(id="", name="people.csv", file="table.csv", choices=begun)
+    assert asked.command(entry, columns) == "leftout audit people.csv"
+    for form, sentence in (
+        ({}, "The first question is open"),
+        ({"outcome": "other", "other": ""}, "The first question is open"),
+        ({"outcome": "8"}, "The second question is open. Say which value of 'approved' is good"),
+        ({"outcome": "8", "positive-8": "maybe"}, "The second question is open"),
+    ):
+        entry.choices, _ = asked.changed(begun, form, columns)
+        with pytest.raises(InputError, match=sentence):
+            asked.check(entry, columns)
+    for form in ({"outcome": "none"}, {"outcome": "2"}, {"outcome": "8", "positive-8": "no"}):
+        entry.choices, _ = asked.changed(begun, form, columns)
+        asked.check(entry, columns)
+    assert asked.about(entry, columns) == "full audit, outcome approved = no"
+
+
+def kinds(text):
+    """A table of columns as a line writes them: a name, and what its values are like."""
+    rng, columns = np.random.default_rng(0), {}
+    for part in text.split():
+        name, _, kind = part.partition(":")
+        kind = kind or "n"
+        columns[name] = {
+            "n": rng.normal(size=200).round(3),
+            "i": np.arange(200),
+            "b": rng.permutation([0, 1] * 100),
+            "y": rng.permutation(["no", "yes"] * 100),
+            "c": rng.choice(["red", "green", "blue"], 200),
+            "m": rng.choice([f"town {k}" for k in range(12)], 200),
+            "k": rng.integers(0, 9, 200),
+        }[kind]
+    return pd.DataFrame(columns)
+
+
+def test_outcomes_are_guessed_or_not_sure():
+    lines = (Path(__file__).parent / "outcomes.txt").read_text().splitlines()
+    found = {}
+    for name, outcome, columns in (line.split("|") for line in lines):
+        told = profiled(Source(kinds(columns)))["columns"]
+        guesses = [line["name"] for line in told if line["guess"] == "outcome"]
+        assert len(guesses) <= 1
+        found[name] = "not sure" if not guesses else guesses[0] == outcome or guesses[0]
+    wrong = {name: guess for name, guess in found.items() if guess not in (True, "not sure")}
+    right = [name for name, guess in found.items() if guess is True]
+    assert len(found) == 40 and len(wrong) <= 4, wrong
+    assert len(right) >= 20, found
+
+
 def test_hostile_names_stay_text(columns):
-    chosen = asked.presets(columns)
+    chosen = asked.presets()
     chosen["roles"]["6"] = "sensitive"
     page = rendered(
         "columns.html", entry=Entry(id="a", name="<b>", file="table.csv", choices=chosen),
-        columns=columns, roles=asked.ROLES, fields=ON_PAGE,
-        usual=dict.fromkeys(ON_PAGE, ""), outcome=None, problem=HOSTILE,
-        chosen={role: asked.of_role(chosen, role) for role in asked.ROLES},
+        columns=columns, roles=asked.ROLES, fields=ON_PAGE, usual=dict.fromkeys(ON_PAGE, ""),
+        outcome=None, offered=6, protected=[6], decided=HOSTILE, problem=HOSTILE,
     )  # fmt: skip
     assert "&lt;b&gt;" in page and "&lt;script&gt;" in page
     for tag in ("<script>", "<b>x"):
@@ -245,7 +307,7 @@ def test_the_guide_says_what_experts_find_and_what_they_do_not():
     for name, words in EXPERTS.items():
         assert words in (here if name in ON_PAGE else f"A dictionary{elsewhere}")
     offered = {*ON_PAGE, "target", "prediction", "quick", *asked._LISTS}
-    output = {"tables", "out", "n_jobs", "as_json", "quiet", "full"}
+    output = {"tables", "out", "n_jobs", "as_json", "quiet", "full", "pdf"}
     assert {option.name for option in audit.params} == offered | output | EXPERTS.keys()
 
 

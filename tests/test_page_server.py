@@ -364,13 +364,14 @@ def test_names_are_not_in_the_list_of_processes(server):
 
 def test_a_new_outcome_is_asked_which_value_counts(server):
     key = server.ready()
-    answer = server.post(f"/audits/{key}/columns", go="start", **{"role-1": "outcome"})
-    assert answer.status == 422
-    assert (
-        said(answer.text) == "The outcome is 'town' now. Say which of its values counts, and start."
+    answer = server.post(f"/audits/{key}/columns", go="start")
+    assert answer.status == 422 and "The first question is open." in said(answer.text)
+    answer = server.post(f"/audits/{key}/columns", go="start", outcome="other", other="1")
+    assert answer.status == 422 and said(answer.text) == (
+        "The second question is open. Say which value of 'town' is good, and start."
     )
-    assert 'name="positive"' in answer.text and "Beeley" in answer.text
-    server.begin(key, positive="Beeley")
+    assert 'name="positive-1"' in answer.text and "Beeley" in answer.text
+    server.begin(key, outcome="1", **{"positive-1": "Beeley"})
     server.post(f"/audits/{key}/cancel")
     assert "--target town=Beeley" in server.entry(key)["command"]
 
@@ -467,6 +468,24 @@ def test_a_report_is_the_command_lines_own(server, tmp_path):
     assert kept.text == report.text
 
 
+def test_a_quick_look_goes_on_to_the_whole_and_is_told_apart(server):
+    quick = server.begin(server.ready(), effort="quick")
+    assert server.until(quick)["state"] == "done"
+    page = server.ask("GET", f"/audits/{quick}").text
+    assert "Run the full audit" in page and 'class="cards"' in page and "<svg" in page
+    answer = server.post(f"/audits/{quick}/again", effort="full")
+    whole = answer.headers["location"].split("/")[2]
+    assert whole != quick and server.until(whole)["state"] == "done"
+    page = server.ask("GET", f"/audits/{whole}").text
+    assert "Run the full audit" not in page and "What it costs" in page
+    assert "--quick" not in server.entry(whole)["command"]
+    start = server.ask("GET", "/").text
+    for words in ("quick look, outcome approved = yes, protected: sex", "full audit, outcome"):
+        assert words in start
+    report = server.ask("GET", f"/audits/{whole}/report").text
+    assert f'href="/audits/{whole}"' in report and "<iframe" in report
+
+
 def test_cancel_a_running_and_a_waiting_audit(server):
     running = server.begin(server.ready(), n_surrogates="999", n_restarts="300")
     waiting = server.begin(server.ready())
@@ -491,7 +510,8 @@ def test_a_queue_has_an_end(server):
     server.until(first, "running")
     keys = [server.begin(server.ready()) for _ in range(2)]
     one_more = server.ready()
-    answer = server.post(f"/audits/{one_more}/columns", go="start")
+    answers = server.answers(one_more)
+    answer = server.post(f"/audits/{one_more}/columns", go="start", **answers)
     assert answer.status == 422 and "2 audits are waiting already" in said(answer.text)
     for key in (*keys, first):
         server.post(f"/audits/{key}/cancel")

@@ -319,9 +319,12 @@ EXECUTION = {
     "out": Setting(
         "folder for the files; what is not a result there is not replaced", "--out", "DIR",
         takes=Path, in_python=False),
+    "pdf": Setting(
+        "also print the report to report.pdf, by a browser of this machine", "--pdf", takes=bool,
+        in_python=False),
     "as_json": Setting("print a summary as JSON", "--json", takes=bool, in_python=False),
     "quiet": Setting("show no progress", "--quiet", takes=bool, in_python=False),
-    "full": Setting("print the findings and the costs too", "--full", takes=bool, in_python=False),
+    "full": Setting("print the findings too", "--full", takes=bool, in_python=False),
 }  # fmt: skip
 # Options of other commands.
 OTHER_COMMANDS = {

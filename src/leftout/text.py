@@ -20,7 +20,7 @@ _LONG = 12
 _PLAIN_FROM, _PLAIN_BELOW = 1e-9, 1e15
 # Losses below this are zero but for rounding: an audit's features lie between 0 and 1.
 ZERO_LOSS = 1e-12
-# Of a longer list, so many are named.
+# Of a longer list, so many are shown.
 _LEADING = 3
 _SECOND = 1e6  # dates are in microseconds
 _DAY = 86_400 * _SECOND

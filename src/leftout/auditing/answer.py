@@ -10,22 +10,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from leftout.auditing.group_result import Answer, Finding, GroupResult
-from leftout.downstream.result import Harm
+from leftout.downstream.result import CostTable, Harm
 from leftout.evidence.verdict import Trust
 from leftout.explain.sentence import Sentence
 from leftout.fair.assessment import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.groups.left_out import LeftOut
-from leftout.text import listed, number, percents
+from leftout.text import listed, number, part_of, percents
 
 # Findings whose cautions are said with the answer, most serious first: the first, and a second one
 # where the answer has no more words with it.
-_CAUTIONS = ("A002", "T005", "R001", "S001", "T007", "T001", "T002", "B001", "T004")
+_CAUTIONS = ("A002", "T005", "R001", "S001", "T007", "T001", "B001", "T004")
 _MOST_WORDS = 170
 _VERDICTS = {
     "A": "They are a distinct group",
     "B": "There is structure without a sharp group",
-    "C": "The loss is explained by rare or skewed values",
+    "C": "Rare or skewed values explain the loss",
     "D": "There is nothing beyond the covariance",
 }
 
@@ -56,14 +56,19 @@ def answer_of(
         who=_of_each(groups, [_who(each.explanation.sentence) for each in groups]),
         why=_of_each(groups, [_why(each.trust) for each in groups]),
         returns=_of_each(groups, [_replicates(each.trust) for each in groups]),
-        cost=_of_each(groups, [_cost(each, harm) for each in groups]),
+        cost=_costs(groups, harm),
         advice=_advice(groups, mitigated, after),
         mind=[],
+        costs=_cost_table(harm, len(groups), after),
     )
     first, *more = cautions(said)[:2] or [""]
     found = replace(found, mind=[first] if first else [])
     whole = replace(found, mind=[*found.mind, *more])
-    return whole if len(whole.text.split()) <= _MOST_WORDS else found
+    if len(whole.text.split()) <= _MOST_WORDS:
+        return whole
+    if len(found.text.split()) > _MOST_WORDS and harm is not None:  # the table has everybody's
+        found = replace(found, cost=found.cost.replace(f" {harm.told_everybody}", ""))
+    return found
 
 
 def _of_each(groups: Sequence[GroupResult], texts: Sequence[str]) -> str:
@@ -121,41 +126,65 @@ def _why(trust: Trust | None) -> str:
         return f"{text}."
     shares = {key: round(100 * part.share) for key, part in parts.each().items()}
     add = f"add {shares['values']}%" if shares["values"] >= 0 else f"take {-shares['values']}% off"
-    own = f"{shares['own']}% is structure of its own"
-    if shares["own"] < 0:
-        own = f"none is structure of its own (surrogates lose {-shares['own']}% more)"
-    alone = f"covariance alone shows {shares['covariance']}%"
+    own = f"{shares['own']}% is" if shares["own"] > 0 else "none is"
+    more = f" (surrogates lose {-shares['own']}% more)" if shares["own"] < 0 else ""
+    alone = f"covariance alone explains {shares['covariance']}%"
     if trust.verdict == "C":
-        return f"{text}: {alone} of it, they {add}, and {own}."
+        return f"{text}: {alone}, they {add}, and {own} structure of their own{more}."
     if trust.verdict in "AB" and shares["own"] < 50:  # true by the test, and a large word for it
-        own = own.replace("% is", "% of the loss is")
-        return f"{text}, but only {own}: {alone}, and rare and skewed values {add}."
-    return f"{text}: {alone} of the loss, rare and skewed values {add}, and {own}."
+        whose = "their own structure" if trust.verdict == "A" else "it"
+        small = f"{whose} is only {max(shares['own'], 0)}% of the loss"
+        return f"{text}, but {small}: {alone}, rare and skewed values {add}{more}."
+    return (
+        f"{text}: {alone} of the loss, rare and skewed values {add}, and {own} structure of their "
+        f"own{more}."
+    )
 
 
 def _replicates(trust: Trust | None) -> str:
-    """The gap on held-out rows, with its interval."""
+    """The gap on held-out rows, with its interval, beside the one that was found."""
     if trust is None or trust.held_out is None:
         return "Whether it replicates was not tested."
     value, low, high = trust.held_out.gap
     how = "It replicates" if low >= trust.disparity / 2.0 else "It replicates in part"
+    how = how if low > 0.0 else "It does not replicate"
     return (
-        f"{how if low > 0.0 else 'It does not replicate'}: on held-out rows such groups lose "
-        f"{number(value, digits=2)} ({number(low, value, 2)} to {number(high, value, 2)}) more "
-        "than the rest."
+        f"{how}: held-out rows show a gap in excess squared error of {number(value, digits=2)} "
+        f"({number(low, value, 2)} to {number(high, value, 2)}), all rows "
+        f"{number(trust.disparity, digits=2)}."
     )
 
 
-def _cost(group: GroupResult, harm: Harm | None) -> str:
+def _costs(groups: Sequence[GroupResult], harm: Harm | None) -> str:
     """What a model pays for seeing components; where none was fitted, the outcome on both sides."""
+    paid = [group.harm for group in groups if group.harm is not None]
+    if harm is None or len(paid) < len(groups):
+        return _of_each(groups, [_outcomes(each) for each in groups])
+    if len(paid) == 1:
+        return paid[0].told_brief
+    each = _of_each(groups, [f"{one.told_errors}. {one.told_verdict}" for one in paid])
+    everybody = harm.told_everybody.strip("()").capitalize()
+    return f"{each} {everybody}. {harm.told_leaks}".rstrip()
+
+
+def _outcomes(group: GroupResult) -> str:
     explanation = group.explanation
-    if harm is not None and group.harm is not None:
-        return group.harm.told_brief
     outcomes = [*explanation.outcome[:1]]
     missing = explanation.no_outcome
     if group.alone and missing is not None and missing.notable:
         outcomes.append(missing)
     return " ".join(f"{outcome.words}." for outcome in outcomes)
+
+
+def _cost_table(harm: Harm | None, n_groups: int, after: Afterwards | None) -> CostTable | None:
+    """Errors on all sides, and where all are known on whom each projection leaves worst off."""
+    if harm is None or len(harm.sizes) != n_groups + 1:  # of one of several, all of them say it
+        return None
+    if after is None or after.rows < after.of_rows:
+        return harm.cost_table()
+    size = part_of(after.size / after.of_rows)
+    share = size.partition(" ")[2] if size.startswith("a ") else f"{after.size:,} rows"
+    return harm.cost_table([line.worst for line in after.lines], f"worst {share} after it")
 
 
 def _advice(groups: Sequence[GroupResult], mitigated: Mitigation, after: Afterwards | None) -> str:

@@ -38,6 +38,8 @@ from leftout.text import as_name, counted, leading, listed, number, percent, poi
 
 # Yes, no, None (not run) or a status; the detail; a caution, where there is one.
 Answered = tuple[bool | str | None, str] | tuple[bool | str | None, str, str]
+# Words of column names that a caution has room for.
+_SHORT = 5
 # Shares of the variance that differ by less are equal.
 _EQUAL_SHARES = 1e-9
 _FEATURES_GIVEN = (
@@ -380,8 +382,9 @@ def _prediction(audit: Audit, group: GroupResult) -> Answered:
 
 
 def _some(columns: list[str]) -> str:
-    """One or two columns by their names, more by their number."""
-    return listed(list(map(as_name, columns))) if len(columns) < 3 else f"{len(columns)} columns"
+    """One or two columns by their names, more or longer ones by their number."""
+    text = listed(list(map(as_name, columns)))
+    return text if len(text.split()) <= _SHORT else counted(len(columns), "column")
 
 
 @_question("T001", "The group changes if numbers that look like codes are categories")
@@ -406,8 +409,12 @@ def _codes(audit: Audit) -> Answered:
     )
     if other.overlap >= SAME_GROUP:
         return False, detail
-    caution = "Other rows are left out if {}, which look like codes, are categories."
-    return True, detail, caution.format(_some(columns))
+    looks = (
+        "looks like a code, is a category"
+        if len(columns) == 1
+        else ("look like codes, are categories")
+    )
+    return True, detail, f"Other rows are left out if {_some(columns)}, which {looks}."
 
 
 @_question("T002", "A searched column gives the outcome away")
@@ -432,8 +439,8 @@ def _copies(audit: Audit) -> Answered:
     copies = audit.intake.copies
     if not copies:
         return False, "No two searched columns say the same."
-    told = leading([line.told.rstrip(".") for line in copies], "; ")
-    return True, f"{told}. Each counts once: the first of them is searched."
+    seen = leading([line.told.rstrip(".") for line in copies], "; ")
+    return True, f"{seen}. Each counts once: the first of them is searched."
 
 
 @_question("T004", "Values may stand for something else")
@@ -444,10 +451,10 @@ def _suspects(audit: Audit) -> Answered:
             False,
             "No value stands apart at the end of a column like 99, -1 or 1900-01-01 would.",
         )
-    told = leading([suspect.told.rstrip(".") for suspect in suspects], ". ")
+    seen = leading([suspect.told.rstrip(".") for suspect in suspects], ". ")
     first = suspects[0]
     where = f"{as_name(first.column)} is {first.value} in {counted(first.rows, 'row')}"
-    return True, f"{told}.", f"{where}, which may mean it is missing."
+    return True, f"{seen}.", f"{where}, which may mean it is missing."
 
 
 @_question("T005", "Missing cells tell who is in the group")
@@ -512,10 +519,10 @@ def _proxies(audit: Audit) -> Answered:
         return NOT_APPLICABLE, "No column was named as sensitive."
     if not proxies:
         return False, "No searched column alone tells a sensitive one; several together may."
-    told = leading([line.told.rstrip(".") for line in proxies], "; ")
+    seen = leading([line.told.rstrip(".") for line in proxies], "; ")
     first = proxies[0]
     caution = f"{as_name(first.column)} stands for the sensitive column {as_name(first.of)}."
-    return True, f"{told}.", caution
+    return True, f"{seen}.", caution
 
 
 @_question("R001", "The group is the same under other readings of the table")
@@ -523,5 +530,5 @@ def _readings(audit: Audit) -> Answered:
     found = audit.readings
     if found is None:
         return None, audit.skipped or "There was no choice to make otherwise."
-    caution = "" if found.holds else "Other readings of the table leave mostly other rows out."
+    caution = "" if found.holds else "Other readings leave mostly other rows out."
     return found.holds, found.told, caution

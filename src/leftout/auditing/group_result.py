@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from leftout.checks import check_choice
 from leftout.downstream.prediction import ComparedPrediction
-from leftout.downstream.result import Harm
+from leftout.downstream.result import CostTable, Harm
 from leftout.errors import InputError
 from leftout.evidence.stability import Stability
 from leftout.evidence.verdict import Trust
@@ -68,6 +68,8 @@ class Answer(Serializable):
         Who they are, why they lose, whether it replicates, what it costs and what helps.
     mind : list of str
         What changes how to read that.
+    costs : CostTable or None
+        What predictions get wrong, where they were made.
     lines : dict of str
         All but the fact and what to mind, by what people ask.
     """
@@ -81,6 +83,7 @@ class Answer(Serializable):
     cost: str
     advice: str
     mind: list[str]
+    costs: CostTable | None = None
 
     @property
     def lines(self) -> dict[str, str]:

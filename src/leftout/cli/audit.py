@@ -100,7 +100,8 @@ def _run(
             from leftout.files import check_folder
 
             asked = {name: given[name] for name in AUDIT if name in given}
-            check_folder(folder, "audit.json", "report.html", "groups.csv", "groups.parquet")
+            names = ("audit.json", "report.html", "groups.csv", "groups.parquet", "report.pdf")
+            check_folder(folder, *names)
             report("reading the table", 0, 1)
             table, columns = read()
             for name in (name for name, setting in AUDIT.items() if setting.takes == NAMES):
@@ -117,7 +118,7 @@ def _run(
                 **where,
             )
             report("writing the report", 1, 1)
-            contents = _written(found)
+            contents = _written(found, given["pdf"])
         from leftout.cli import terminal
 
         deliver(
@@ -128,9 +129,17 @@ def _run(
         )
 
 
-def _written(found: Audit) -> dict[str, str | bytes]:
+def _written(found: Audit, pdf: bool) -> dict[str, str | bytes]:
     """What is written to the folder; of very many rows, their groups as Parquet."""
     contents: dict[str, str | bytes] = {"report.html": found.html(), "audit.json": found.json()}
+    if pdf:
+        from leftout.report import printing
+
+        printed, why = printing.pdf(found.html())
+        if printed is None:
+            click.echo(why, err=True)
+        else:
+            contents["report.pdf"] = printed
     if found.chunks is not None:
         return contents | {"groups.parquet": found.parquet()}
     return contents | {"groups.csv": found.csv()}
@@ -138,12 +147,12 @@ def _written(found: Audit) -> dict[str, str | bytes]:
 
 def _announced() -> Callable[[Audit], None]:
     """Tell whoever waits the first answer, once, while evidence is gathered."""
-    told: list[Audit] = []
+    heard: list[Audit] = []
 
     def announce(found: Audit) -> None:
-        if not told:
+        if not heard:
             click.echo(f"{found.answer.fact} {found.answer.who}", err=True)
             click.echo("Now: subgroups, costs, why, and whether it replicates.\n", err=True)
-        told.append(found)
+        heard.append(found)
 
     return announce

@@ -144,14 +144,14 @@ def deliver(
         _WRITTEN.append(folder)
     except OSError as error:
         failed = unwritable(folder, error)
-    told = [f"{'Report' if path.suffix == '.html' else 'Written'}: {path}" for path in files]
-    show_or_dump(show, None if brief is None else {**brief, "files": list(map(str, files))}, told)
+    also = [f"{'Report' if path.suffix == '.html' else 'Written'}: {path}" for path in files]
+    show_or_dump(show, None if brief is None else {**brief, "files": list(map(str, files))}, also)
     if failed is not None:
         raise failed
 
 
 def show_or_dump(
-    show: Callable[[Console], None], data: Mapping[str, Any] | None, told: Sequence[str] = ()
+    show: Callable[[Console], None], data: Mapping[str, Any] | None, also: Sequence[str] = ()
 ) -> None:
     """Print results for people, with lines on what else was done, or ``data`` as JSON."""
     if data is not None:
@@ -161,5 +161,5 @@ def show_or_dump(
 
     console = Console()
     show(console)
-    for line in told:
+    for line in also:
         console.print(line, highlight=False, soft_wrap=True, markup=False)

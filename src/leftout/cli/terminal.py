@@ -16,9 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from leftout.auditing.result import Audit
-from leftout.downstream.outcomes import ALL, SHARED
 from leftout.downstream.prediction import ComparedPrediction
-from leftout.downstream.result import Harm
+from leftout.downstream.result import CostTable, Harm
 from leftout.fair.mitigation import Mitigation
 from leftout.groups.known import KnownGroup, KnownGroups
 from leftout.groups.subgroups import NamedGroup, NamedGroups
@@ -27,6 +26,8 @@ from leftout.report.pages import loss_cell, p_cell
 from leftout.text import counted, listed, number, percent, points, shown
 
 _TABLE_LINES, _GROUP_LINES = 8, 20
+# With more sides than these, the table of costs is turned.
+_MOST_HEADS = 6
 # Names of groups, and of sides, have this much room at least, on a terminal that is not narrow.
 _NAME_WIDTH, _SIDE_WIDTH, _NARROW_TERMINAL = 18, 12, 80
 
@@ -64,7 +65,7 @@ def _cell(head: str, value: Any) -> str:
 
 
 def show_audit(console: Console, found: Audit, full: bool = False) -> None:
-    """The answer, a line for each question, and all sides; ``full``: findings and costs too."""
+    """The answer, a line for each question, costs and all sides; ``full``: findings too."""
     answer = found.answer
     say(console, answer.fact, "\n")
     for ask, text in answer.lines.items():
@@ -72,20 +73,20 @@ def show_audit(console: Console, found: Audit, full: bool = False) -> None:
     readings = "" if found.readings is None else f" {found.readings.brief}"
     say(console, "What was audited: ", shown(found.audited.told + readings))
     for text in answer.mind:
-        say(console, "Mind: ", shown(text))
+        say(console, "Bear in mind: ", shown(text))
+    if answer.costs is not None:
+        _show_costs(console, answer.costs)
     console.print()
     _show_sides(console, found)
     if full:
         _show_findings(console, "\nFindings", found)
         for group in () if found.alone else found.left_out_groups:
             _show_findings(console, f"\nFindings on left-out group {group.label}", group)
-        if found.harm is not None:
-            show_costs(console, found.harm)
     weighed = [group.trust for group in found.left_out_groups if group.trust is not None]
     for note in dict.fromkeys([*found.notes, *(note for one in weighed for note in one.notes)]):
         say(console, "\nNote: ", shown(note))
     if not full:
-        say(console, "", "The report has all tables; --full prints the findings and the costs.")
+        say(console, "", "The report has all tables; --full prints the findings.")
     console.print()
 
 
@@ -100,13 +101,6 @@ def _show_sides(console: Console, found: Audit) -> None:
     ]
     order = [*range(1, joint.n_groups_ + 1), 0]
     rows = [(name, *(text(values[side]) for side in order)) for name, values, text in measured]
-    weighed = [each.trust for each in groups if each.trust is not None]
-    if len(weighed) == len(groups) > 1:
-        rows += [
-            ("what explains it", *(one.verdict_name or "not tested" for one in weighed), ""),
-            ("p, beyond the same values and correlations",
-             *(_cell("p", one.p_value) for one in weighed), ""),
-        ]  # fmt: skip
     explanations = [each.explanation for each in groups]
     outcomes = [[one.outcome[0] for one in explanations if one.outcome]]
     if found.alone:
@@ -202,7 +196,7 @@ def show_fair(console: Console, found: Mitigation, by: list[str]) -> None:
 def show_harm(console: Console, found: Harm, compared: ComparedPrediction | None) -> None:
     """What components cost a model, for one command: in words, then as tables."""
     say(console, "What it costs.", f" {shown(found.summary())}\n")
-    show_costs(console, found)
+    _show_costs(console, found.cost_table())
     if compared is not None:
         say(console, "\nThe prediction that is there.", f" {shown(compared.summary())}\n")
         errors = pd.DataFrame({
@@ -215,42 +209,15 @@ def show_harm(console: Console, found: Harm, compared: ComparedPrediction | None
         show(console, "Its errors", errors)
 
 
-def show_costs(console: Console, found: Harm) -> None:
-    """Errors of each side and of everybody from each kind of features, what PCA costs them.
-
-    Beside that, what mitigations return.
-    """
-    unit = "" if found.kind == "number" else ", points"
-    called = {SHARED: f"shared {found.shared}"}
-    heads = [
-        "side", "rows", *(called.get(seen, seen) for seen in found.variants),
-        f"{found.shared} costs{unit}", *(f"{seen} returns{unit}" for seen in found.mitigations),
-    ]  # fmt: skip
-    lead = found.cost()
-    costs = {c.side: c for c in found.costs if (c.model, c.measure) == (lead.model, lead.measure)}
-    rows = []
-    for side, n in {f.side: f.rows for f in found.figures if f.model == lead.model}.items():
-        paid = [lead.rest_cost, *(back.rest for back in lead.returns.values())]
-        if side in costs:
-            paid = [costs[side].cost, *(back.group for back in costs[side].returns.values())]
-        errors = (found.figure(found.at(side, variant).value) for variant in found.variants)
-        rows.append((side, f"{n:,.0f}", *errors, *(_within(found, each, "") for each in paid)))
-    error = {seen: each.value for seen, each in found.everybody.items()}
-    rows.append((
-        "everybody", f"{found.n_rows:,}", *(found.figure(error[seen]) for seen in found.variants),
-        *(found.figure(error[SHARED] - error[seen], "") for seen in (ALL, *found.mitigations)),
-    ))  # fmt: skip
-    what = "average errors" if found.kind == "number" else "wrong predictions"
-    title = (
-        f"\nWhat it costs them: {what} of {found.target}, {found.models[0]}, held-out rows "
-        "(95% intervals)"
-    )
-    show(console, title, pd.DataFrame(rows, columns=heads), _SIDE_WIDTH)
-    if found.leaks:
-        say(console, "", shown(found.told_leaks))
+def _show_costs(console: Console, costs: CostTable) -> None:
+    """Errors from each kind of features: a line for each of them, or of many groups for each."""
+    lines = pd.DataFrame(costs.rows, columns=costs.heads)
+    if len(costs.heads) > _MOST_HEADS:
+        lines = lines.set_index("").T.rename_axis("").reset_index()
+    show(console, f"\nWhat it costs. {costs.caption}", lines, _SIDE_WIDTH)
 
 
-def _within(found: Harm | ComparedPrediction, each: Interval, unit: str) -> str:
+def _within(found: ComparedPrediction, each: Interval, unit: str) -> str:
     value, low, high = each
     if low != low:
         return found.figure(value, unit)

@@ -18,7 +18,7 @@ from leftout.downstream.cross_validation import (
     models_of,
     taken,
 )
-from leftout.downstream.metrics import BootstrapMeasures, interval
+from leftout.downstream.metrics import BootstrapMeasures, HeldOutPredictions, interval
 from leftout.downstream.outcomes import (
     ALL,
     MINIMAX_PCA,
@@ -197,6 +197,7 @@ def harm(
         costs=_costs(task, sides, measures),
         gain=gain,
         everybody=everybody,
+        held_out=HeldOutPredictions(target, chosen, found.guesses[0], found.chances[0]),
         shared="PCA" if representation is None else as_representation(representation).name,
     )
 

@@ -172,6 +172,33 @@ class BootstrapMeasures(NamedTuple):
         )
 
 
+class HeldOutPredictions(NamedTuple):
+    """What the leading model said of each row while it was held out.
+
+    ``rows`` are those of the table that were predicted, ``guesses`` (variants, repeats, rows) codes
+    of classes or numbers, ``chances`` (..., classes) the probabilities of classes.
+    """
+
+    target: PredictionTarget
+    rows: Rows
+    guesses: Array
+    chances: Array
+
+    def measures(self, variant: int, of: Mask) -> dict[str, float]:
+        """Every measure on some rows of the table, averaged over repeats."""
+        side = of[self.rows][:, None]
+        repeats = [
+            row_terms(self.target, *each, side)
+            for each in zip(self.guesses[variant], self.chances[variant], strict=True)
+        ]
+        sums = {
+            name: np.mean([each[name].sum(axis=0) for each in repeats], axis=0)
+            for name in repeats[0]
+        }
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return {name: float(of[0]) for name, of in _measures(self.target, sums).items()}
+
+
 def interval(values: Array, n_rows: float) -> Interval:
     """The figure (first) and the interval of its draws, as wide as few rows make it.
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from leftout.downstream.metrics import Difference
-from leftout.downstream.outcomes import ALL, FAIR_PCA, MITIGATIONS, SHARED, side_called
+from leftout.downstream.metrics import Difference, HeldOutPredictions
+from leftout.downstream.outcomes import ALL, FAIR_PCA, MITIGATIONS, SHARED, Mask, side_called
 from leftout.files import Serializable
 from leftout.linalg.significance import Interval
 from leftout.text import counted, listed, number, unambiguous
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 # A cost below this share (of the rows, or of the numbers' spread) is nothing to act on.
 LEAST_COST = 0.01
+# Where the rarer of two classes has less of the rows, errors alone say too little.
+_UNEVEN = 0.3
 # What is told of each group is told in these, where they can be told.
 COMPARED = ("error", "auc", "r2", "false_negative", "false_positive")
 
@@ -74,6 +77,24 @@ _NUMBER_WORDING = Wording("average error", "mean", "r2", "R\u00b2", "median")
 _CLASS_WORDING = Wording(
     "share of wrong predictions", "base_rate", "auc", "AUC", "most frequent class"
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostTable(Serializable):
+    """What predictions get wrong: a line for each kind of features, a column for each side.
+
+    Attributes
+    ----------
+    caption : str
+    heads : list of str
+        Of the columns: nothing, the groups, the worst off after each projection, everybody.
+    rows : list of list of str
+        What is seen, and its errors; with AUC in brackets where two classes are uneven.
+    """
+
+    caption: str
+    heads: list[str]
+    rows: list[list[str]]
 
 
 @dataclass(frozen=True)
@@ -148,6 +169,8 @@ class Harm(GroupComparison):
     leaks : list of str
         Columns that models did not see, since they alone tell the target. An audit knows them
         (finding T002); :func:`leftout.harm` alone uses all that it is given.
+    held_out : HeldOutPredictions or None
+        What the leading model said of each row.
     shared : str
         What takes the place of the shared PCA, where a representation was given.
     """
@@ -155,6 +178,7 @@ class Harm(GroupComparison):
     also = (
         "extra_cost", "fair_return", "costs_more", "gives_back", "told", "told_brief", "told_base",
     )  # fmt: skip
+    hidden = ("held_out",)
 
     sizes: dict[str, float]
     n_rows: int
@@ -169,6 +193,7 @@ class Harm(GroupComparison):
     gain: dict[str, Interval]
     everybody: dict[str, Interval]
     leaks: list[str] = field(default_factory=list)
+    held_out: HeldOutPredictions | None = field(default=None, repr=False)
     shared: str = "PCA"
 
     def of(self, group: str) -> Harm:
@@ -262,26 +287,85 @@ class Harm(GroupComparison):
             rows.append(row)
         return pd.DataFrame(rows)
 
+    def cost_table(self, worst: Sequence[Mask] = (), after: str = "") -> CostTable:
+        """Errors on each group, on whom each projection leaves worst off, and on everybody.
+
+        ``worst`` are the worst-off rows under the shared PCA and each mitigation, ``after`` the
+        head of their column.
+        """
+        groups = [side for side in self.sizes if side != self.rest]
+        own = " for this group" if len(groups) == 1 else " for these groups"
+        called = {SHARED: self.shared, FAIR_PCA: f"{FAIR_PCA}{own}"}
+        with_worst = bool(worst) and self.held_out is not None
+        rows = []
+        for v, seen in enumerate(self.variants):
+            each = [self._cell(*self._measured(side, seen)) for side in groups]
+            if with_worst:
+                each.append(self._cell(*self._held_out(v, worst[v - 1])) if v else "\u2013")
+            each.append(self._cell(self.everybody[seen].value, self._held_out(v)[1]))
+            rows.append([called.get(seen, seen), *each])
+        guesses = [self.figure(self.at(side, ALL, "guess_error").value) for side in groups]
+        overall = self.figure(self.gain[ALL].value + self.everybody[ALL].value)
+        rows.append([self._one_guess, *guesses, *["\u2013"] * with_worst, overall])
+        what = "Average errors" if self.kind == "number" else "Wrong predictions"
+        ranked = f" ({self._words.name} in brackets)" if self._uneven else ""
+        return CostTable(
+            caption=(
+                f"{what} of {self.target}{ranked} on held-out rows (model: {self.models[0]}), from "
+                f"all columns and from {counted(self.n_components, 'component')} of each of the "
+                "projections."
+            ),
+            heads=["", *groups, *[after] * with_worst, "everybody"],
+            rows=rows,
+        )
+
+    @property
+    def _uneven(self) -> bool:
+        """Whether one of two classes is rare."""
+        overall = self.gain[ALL].value + self.everybody[ALL].value
+        return self.kind == "two classes" and overall < _UNEVEN
+
+    def _measured(self, side: str, seen: str) -> tuple[float, float]:
+        return self.at(side, seen).value, self.at(side, seen, self._words.within).value
+
+    def _held_out(self, variant: int, of: Mask | None = None) -> tuple[float, float]:
+        """Error and AUC (R2) on some rows of the table; without ``of``, on all."""
+        if self.held_out is None:
+            return np.nan, np.nan
+        every = np.ones(self.held_out.rows.max() + 1, dtype=bool)
+        found = self.held_out.measures(variant, every if of is None else of)
+        return found["error"], found[self._words.within]
+
+    def _cell(self, error: float, ranked: float) -> str:
+        more = f" ({ranked:.2f})" if self._uneven and np.isfinite(ranked) else ""
+        return f"{self.figure(error)}{more}"
+
     @property
     def told_brief(self) -> str:
         """The errors of the group and of everybody, and whether components cost the group more."""
-        seen = {ALL: ALL, SHARED: "the components" if self.shared == "PCA" else self.shared}
-        how = [f"from {seen.get(variant, variant)}" for variant in self.variants]
-        group = [self.at(self.group, variant).value for variant in self.variants]
-        everybody = [self.everybody[variant].value for variant in self.variants]
-        guess_all = self.gain[ALL].value + self.everybody[ALL].value
-        how.append(f"by {self._one_guess}")
-        group.append(self.at(self.group, ALL, "guess_error").value)
-        errors = [self.figure(error) for error in group]
-        errors[0] += f" {'for' if self.kind == 'number' else 'of'} "
-        errors[0] += self._group.replace("left-out ", "")
-        all_errors = listed([self.figure(error) for error in (*everybody, guess_all)])
-        wrong = "are off by" if self.kind == "number" else "are wrong for"
+        told = (f"{self.told_errors} {self.told_everybody}.", self.told_verdict, self.told_leaks)
+        return " ".join(filter(None, told))
+
+    @property
+    def told_errors(self) -> str:
+        """The errors of the group from components and from all columns, without a full stop."""
+        every, shared = (self.at(self.group, seen).value for seen in (ALL, SHARED))
+        guess = self.at(self.group, ALL, "guess_error").value
+        components = "the components" if self.shared == "PCA" else self.shared
+        useless = self.gain[SHARED].clear > 0 and shared > guess - LEAST_COST / 2.0 * self.scale
+        as_bad = f", no better than {self._one_guess} ({self.figure(guess)})," * useless
+        group = self._group.replace("left-out ", "")
+        errs, of = ("is off by", "for") if self.kind == "number" else ("errs on", "of")
         return (
-            f"Predictions of {self.target} {wrong} "
-            f"{listed([' '.join(both) for both in zip(errors, how, strict=True)])} (everybody: "
-            f"{all_errors}). {self._verdict}"
+            f"A model of {self.target} {errs} {self.figure(shared)} {of} {group} from {components}"
+            f"{as_bad} and {self.figure(every)} from all columns"
         )
+
+    @property
+    def told_everybody(self) -> str:
+        """The same of all rows, in brackets."""
+        every, shared = (self.figure(self.everybody[seen].value) for seen in (ALL, SHARED))
+        return f"(everybody: {shared} and {every})"
 
     @property
     def _one_guess(self) -> str:
@@ -289,13 +373,13 @@ class Harm(GroupComparison):
         if self.kind != "two classes":
             return f"always guessing the {self._words.guess}"
         rate, wrong = (self.at(self.rest, ALL, each).value for each in ("base_rate", "guess_error"))
-        return f"{'always' if abs(rate + wrong - 1.0) < abs(rate - wrong) else 'never'} guessing it"
+        return f"always saying {'yes' if abs(rate + wrong - 1.0) < abs(rate - wrong) else 'no'}"
 
     @property
-    def _verdict(self) -> str:
+    def told_verdict(self) -> str:
         """Whether that is harm, and how far AUC (R2) falls on either side."""
         if self.gain[SHARED].clear <= 0:
-            return "From components, predictions are no better than that guess: no harm is shown."
+            return "Components do no better than one guess for everybody: no harm is shown."
         group, rest = _down(self.within.cost.value), _down(self.within.rest_cost.value)
         verdict = "that is harm" if self.costs_more else "no harm is shown"
         return f"{self._words.name} falls by {group}, for {self._rest} by {rest}: {verdict}."
@@ -310,7 +394,7 @@ class Harm(GroupComparison):
             f"{self._rest}; from {counted(self.n_components, 'component')} of a shared "
             f"{self.shared} it is {c} and {d}; "
             f"always guessing the {self._words.guess}, {e} and {f}. That costs {self._group} "
-            f"{self.around(self.extra_cost)} more than {self._rest}. {self._verdict}"
+            f"{self.around(self.extra_cost)} more than {self._rest}. {self.told_verdict}"
         )
         return f"{text} {self.told_leaks}".rstrip()
 

@@ -28,6 +28,8 @@ SURROGATE_NAMES = {
 _FAR_OFF = 0.1
 # With fewer tables p cannot come down to the level.
 FEWEST_TABLES = round(1 / LEVEL) - 1
+# A p-value above this is no "yes" even where drawing stopped early: three of 16 reach the table.
+_CLEARLY_NOT = 0.2
 _RARELY = "Copula surrogates (same values, same correlations) rarely lose as much"
 
 
@@ -168,7 +170,7 @@ class Trust(Serializable):
         tables = self.chance.get(kind)
         if p is None or tables is None:
             return None
-        return p if p <= LEVEL or p >= 0.25 or can_tell(tables.surrogates) else None
+        return p if p <= LEVEL or p > _CLEARLY_NOT or can_tell(tables.surrogates) else None
 
     @property
     def _verdict(self) -> Verdict | None:
@@ -196,14 +198,14 @@ class Trust(Serializable):
 
     @property
     def verdict_name(self) -> str | None:
-        """A few words for it; with the share of the loss that it is about, where that is small."""
+        """A few words for it, with the share of the loss that it is about."""
         found = self._verdict
         if found is None:
             return None
         if found.part is None or self.parts is None or self.parts.total <= 0.0:
             return found.name
         share = max(self.parts.each()[found.part].share, 0.0)
-        return found.name if share > 0.5 else f"{found.name} ({percent(share)} of the loss)"
+        return f"{found.name} ({percent(share)} of the loss)"
 
     def told_against(self, kind: str) -> str:
         """How far surrogates of a kind come: how many, what they lose, the p-value."""

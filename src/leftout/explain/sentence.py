@@ -98,7 +98,7 @@ class Sentence(Serializable):
         """The same as people would say it; several values of one column are said together."""
         said: dict[str, list[str]] = {}
         for both in self.alternatives:
-            text = " and ".join(condition.words for condition in both)
+            text = _all_of(both)
             alone = len(both) == 1 and both[0].op == "="
             key = f"{as_name(both[0].column)} is " if alone else text
             said.setdefault(key, []).append(text.removeprefix(key))
@@ -150,6 +150,17 @@ class Sentence(Serializable):
         if not self.describes:
             start = "No short sentence describes the group; the closest"
         return f"{start}: {self} (F1 {self.f1:.2f})."
+
+
+def _all_of(conditions: Sequence[Condition]) -> str:
+    """Conditions that hold together, in words; what a column is not is said once."""
+    said: dict[str, list[str]] = {}
+    for condition in conditions:
+        words = condition.words
+        key = f"{as_name(condition.column)} is other than "
+        key = key if condition.op == "!=" else words
+        said.setdefault(key, []).append(words.removeprefix(key))
+    return " and ".join(key + " or ".join(values) for key, values in said.items())
 
 
 def any_of(alternatives: Iterable[Sequence[Mask]]) -> Mask:

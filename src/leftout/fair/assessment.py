@@ -171,14 +171,15 @@ class Afterwards(Serializable):
         shared, fair, every = (number(line.worst_loss, digits=2) for line in self.lines)
         first, then = (number(line.group_loss, digits=2) for line in self.lines[:2])
         whom = "this group" if self.n_groups == 1 else "these groups"
-        sampled = "" if self.rows == self.of_rows else f" of {self.rows:,} sampled ones"
+        name, sampled = self.lines[0].called, " sampled" * (self.rows < self.of_rows)
+        held = "" if self.gain is None else f" (held out: {round(100 * self.gain.value)}% less)"
         return {
-            MINIMAX_PCA: f"Use MinimaxPCA: its worst-off {self.size:,} rows{sampled} lose {every}, "
-            f"PCA's {shared} and Fair PCA's {fair}.",
-            FAIR_PCA: f"Use Fair PCA for {whom}: the loss falls from {first} to {then}, and no "
-            f"group of this size was found to lose more than {fair}.",
-            MORE_COMPONENTS: f"Use more components: Fair PCA for {whom} lets another one lose "
-            f"{fair}, where {first} was lost under PCA.",
+            MINIMAX_PCA: f"Use MinimaxPCA: the worst-off {self.size:,}{sampled} rows then lose "
+            f"{every}, not {shared}{held}; under Fair PCA others lose {fair}.",
+            FAIR_PCA: f"Use Fair PCA for {whom}: each of their rows then loses {then}, not "
+            f"{first}, and no group of this size was found to lose more than {fair}.",
+            MORE_COMPONENTS: f"Use more components: Fair PCA for {whom} lets other rows lose "
+            f"{fair} ({name}: {first}), and MinimaxPCA is not surely better.",
         }[self.advice]
 
 

@@ -90,7 +90,7 @@ class LeftOut(Serializable):
         others = "most rows" if self.share < 0.5 else "the rest"
         return (
             f"The {self.shared} keeps {rest} of the variance of {others} but only {kept} of that "
-            f"of {self.size:,} of {self.n_rows:,} rows, {part_of(self.share)}; a PCA of their own "
+            f"of {self.size:,} of {self.n_rows:,} rows, {part_of(self.share)}; their own PCA "
             f"would keep {own}."
         )
 

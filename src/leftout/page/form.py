@@ -13,8 +13,9 @@ from typing import Any
 from leftout.errors import InputError
 from leftout.page.store import Entry
 from leftout.settings import AUDIT, DEMO, ON_PAGE
+from leftout.text import listed
 
-AUTO, OUTCOME = "auto", "outcome"
+AUTO, OUTCOME, NONE = "auto", "outcome", "none"
 # What a column can be, as people read it, and what then becomes of it; as guessed, what it looks
 # like says that.
 ROLES = {
@@ -30,6 +31,8 @@ _LISTS = {
     "categorical": "codes", "numeric": "numbers", "drop": "drop", "sensitive": "sensitive",
 }  # fmt: skip
 QUICK, FULL = "quick", "full"
+# What an answer to the third question makes of a column.
+_PROTECTED = {"yes": "sensitive", "no": AUTO}
 
 
 @dataclass(frozen=True)
@@ -52,18 +55,10 @@ class Columns:
         return str(self.columns[place]["name"])
 
 
-def presets(columns: Columns, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The choices to begin with: our guesses, unless somebody chose before."""
-    if before:
-        return dict(before)
-    roles = {
-        str(place): line["guess"]
-        for place, line in enumerate(columns.columns)
-        if line["guess"] != AUTO
-    }
-    outcome = next((int(place) for place, role in roles.items() if role == OUTCOME), None)
-    values = [] if outcome is None else columns.columns[outcome]["levels"]
-    return {"roles": roles, "positive": values[-1] if values else "", "effort": FULL}
+def presets(before: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The choices to begin with: none but those that somebody made before. Guesses are asked."""
+    begun = {"roles": {}, "protected": {}, "none": False, "positive": "", "effort": FULL}
+    return dict(before or begun)
 
 
 def usual(entry: Entry, name: str) -> str:
@@ -76,11 +71,18 @@ def changed(
     choices: Mapping[str, Any], form: Mapping[str, str], columns: Columns
 ) -> tuple[dict[str, Any], list[str]]:
     """Choices after a form was sent, and what was wrong with it, a sentence each."""
-    roles, wrong = _roles(choices.get("roles", {}), form, len(columns))
-    new = {**choices, "roles": roles}
-    for name in ("positive", "effort"):
-        if name in form:
-            new[name] = form[name]
+    given = _with_outcome(choices, form, columns)
+    asked = dict(choices.get("protected", {}))
+    for key, answer in form.items():
+        place = key.removeprefix("protected-")
+        if answer in _PROTECTED and place != key and asked.get(place) != answer:
+            asked[place], given[f"role-{place}"] = answer, _PROTECTED[answer]
+    roles, wrong = _roles(choices.get("roles", {}), given, columns)
+    new = {**choices, "roles": roles, "protected": asked}
+    outcome = of_role(new, OUTCOME)
+    new["none"] = not outcome and (form.get(OUTCOME) == NONE or bool(choices.get("none")))
+    if "effort" in form:
+        new["effort"] = form["effort"]
     for name, setting in ON_PAGE.items():
         if name in form:
             text = form[name].strip()
@@ -88,22 +90,36 @@ def changed(
                 new[name] = text if not text or setting.read(text) else text
             except InputError as error:
                 wrong.append(f"{setting.page} {error}")
-    outcome = of_role(new, OUTCOME)
     values = [] if not outcome else columns.columns[outcome[0]]["levels"]
-    if new.get("positive") not in values:
-        mean = bool(outcome) and columns.columns[outcome[0]]["kind"] == "number"
-        new["positive"] = "" if not values or mean else values[-1]
+    same = outcome == of_role(choices, OUTCOME)
+    good = form.get(f"positive-{outcome[0]}") if outcome else ""
+    good = choices.get("positive", "") if good is None and same else good
+    new["positive"] = good if good in values else ""
     new["effort"] = QUICK if new.get("effort") == QUICK else FULL
     return new, wrong
 
 
+def _with_outcome(
+    choices: Mapping[str, Any], form: Mapping[str, str], columns: Columns
+) -> dict[str, str]:
+    """The form with the answer to the first question as the role of a column."""
+    answer, before = form.get(OUTCOME, ""), of_role(choices, OUTCOME)
+    answer = form.get("other", "") if answer == "other" else answer
+    if answer != NONE and not (re.fullmatch(r"\d{1,5}", answer) and int(answer) < len(columns)):
+        return dict(form)
+    if [int(answer)] == before if answer != NONE else not before:
+        return dict(form)  # not changed here: the table of columns may have been
+    taken = {f"role-{place}": AUTO for place in before}
+    return {**form, **taken, **({} if answer == NONE else {f"role-{int(answer)}": OUTCOME})}
+
+
 def _roles(
-    before: Mapping[str, str], form: Mapping[str, str], n_columns: int
+    before: Mapping[str, str], form: Mapping[str, str], columns: Columns
 ) -> tuple[dict[str, str], list[str]]:
     """Roles by the column's place; what only one column can be, the one chosen last is."""
     roles, wrong = dict(before), []
     for key, role in form.items():
-        if re.fullmatch(r"role-\d{1,5}", key) and role in ROLES and int(key[5:]) < n_columns:
+        if re.fullmatch(r"role-\d{1,5}", key) and role in ROLES and int(key[5:]) < len(columns):
             roles[str(int(key[5:]))] = role
     for single in (OUTCOME, "prediction"):
         those = [place for place, role in roles.items() if role == single]
@@ -167,7 +183,32 @@ def command(entry: Entry, columns: Columns) -> str:
     return shlex.join(said)
 
 
-def check(entry: Entry) -> None:
-    """Refuse choices that say nothing to search."""
-    if entry.file is None and not of_role(entry.choices, OUTCOME):
+def about(entry: Entry, columns: Columns) -> str:
+    """What tells an audit from others of the same table."""
+    given = _chosen(entry, columns)
+    outcome = f"{given['target']} = {given['positive']}" if given.get("positive") else ""
+    said = [
+        "quick look" if given.get("quick") else "full audit",
+        f"outcome {outcome or given['target']}" if "target" in given
+        else "no outcome" if entry.choices.get("none") else "outcome not said yet",
+        *(f"protected: {listed(given[name])}" for name in ("sensitive",) if name in given),
+        *(f"{ON_PAGE[name].option} {entry.choices[name]}" for name in ON_PAGE
+          if entry.choices.get(name)),
+    ]  # fmt: skip
+    return ", ".join(said)
+
+
+def check(entry: Entry, columns: Columns) -> None:
+    """Refuse choices that say nothing to search, or leave a question open."""
+    outcome = of_role(entry.choices, OUTCOME)
+    if not outcome and not entry.choices.get("none"):
+        raise InputError("The first question is open. Say what the outcome is, or that none is.")
+    if not outcome and entry.file is None:
         raise InputError("The demo compares an outcome. Choose one: approved is what was decided.")
+    if outcome and not entry.choices.get("positive"):
+        line = columns.columns[outcome[0]]
+        if line["levels"] and line["kind"] != "number":
+            raise InputError(
+                f"The second question is open. Say which value of {columns.name(outcome[0])!r} is "
+                "good, and start."
+            )

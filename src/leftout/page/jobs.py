@@ -35,7 +35,7 @@ from leftout.page.store import (
 from leftout.page.uploads import Limits
 
 # What an entry keeps of an audit's events.
-_ANSWER = {"headline", "lines", "mind", "verdict"}
+_ANSWER = {"headline", "lines", "verdict"}
 # Bytes of a line that a process writes, and of what it says when it fails.
 _LINE_BYTES, _TAIL_BYTES = 1 << 22, 1 << 14
 _STDERR_FILE = "said.txt"
@@ -82,7 +82,7 @@ class Jobs:
                 f"{waiting} audits are waiting already, which is the most this page takes. Wait "
                 "for one to end, or cancel one."
             )
-        entry.headline, entry.verdict, entry.lines, entry.mind = "", None, {}, []
+        entry.headline, entry.verdict, entry.lines = "", None, {}
         self._begin(entry, QUEUED, self.auditing, self._audit)
 
     async def cancel(self, entry: Entry) -> None:
@@ -139,7 +139,7 @@ class Jobs:
         ended = await self._process(entry, None, "looking at this table", self.limits.reading)
         if ended is not None or not found.exists():
             return ended or (FAILED, "Nothing was found in this table.")
-        entry.choices = presets(Columns.of(found), entry.choices)
+        entry.choices = presets(entry.choices)
         return READY, ""
 
     async def _audit(self, entry: Entry) -> tuple[str, str]:

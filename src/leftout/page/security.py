@@ -22,7 +22,8 @@ from leftout.page.rendering import rendered
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        "connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -34,11 +35,14 @@ HEADERS = {
 }
 # A report is in a sandbox, an origin of its own: whatever a table may have put into it could not
 # ask this server for anything. Which script may run at all, its own policy says, by a hash.
-REPORT_POLICY = (
-    "sandbox allow-scripts allow-modals allow-popups; default-src 'none'; img-src data:; "
-    "script-src 'unsafe-inline'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'"
-)
+REPORT_HEADERS = {
+    "Content-Security-Policy": (
+        "sandbox allow-scripts allow-modals allow-popups; default-src 'none'; img-src data:; "
+        "script-src 'unsafe-inline'; style-src 'unsafe-inline'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'self'"
+    ),
+    "X-Frame-Options": "SAMEORIGIN",
+}
 _COOKIE = "leftout"
 _OPEN = "Open the address that 'leftout serve' printed: it lets your browser in."
 

@@ -27,6 +27,7 @@ _DOING = {
     RUNNING: "this audit was running",
 }
 REPORT = "report.html"
+SCREEN = "answer.html"  # the first screen of the report, for the page to show
 RESULTS = {REPORT: "text/html", "audit.json": "application/json", "groups.csv": "text/csv"}
 _FACTS_FILE, _LOCK = "entry.json", ".lock"
 # Folders of audits, and of those that were not kept yet or have been deleted.
@@ -49,10 +50,10 @@ class Entry:
         Where it is, and one sentence on why it ended there.
     choices : dict
         What people chose: ``roles`` by the column's place, and the other settings by their names.
-    headline, lines, mind, verdict : str, dict, list, str
+    headline, lines, verdict : str, dict, str
         The answer so far.
-    command : str
-        The command line that does the same.
+    command, about : str
+        The command line that does the same, and what tells it from other audits, in words.
     """
 
     id: str
@@ -64,9 +65,9 @@ class Entry:
     choices: dict[str, Any] = field(default_factory=dict)
     headline: str = ""
     lines: dict[str, str] = field(default_factory=dict)
-    mind: list[str] = field(default_factory=list)
     verdict: str | None = None
     command: str = ""
+    about: str = ""
     created: str = ""
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import (
@@ -24,8 +25,8 @@ from leftout.page import form
 from leftout.page.form import Columns
 from leftout.page.jobs import Jobs
 from leftout.page.rendering import rendered
-from leftout.page.security import REPORT_POLICY
-from leftout.page.store import DONE, READY, REPORT, RESULTS, Entry, Store
+from leftout.page.security import REPORT_HEADERS
+from leftout.page.store import DONE, READY, REPORT, RESULTS, SCREEN, Entry, Store
 from leftout.page.uploads import Limits, copied, fields_of, receive
 from leftout.settings import ON_PAGE
 
@@ -56,6 +57,7 @@ class Views:
             Route("/audits/{id}/columns", self.choose, methods=post),
             Route("/audits/{id}/cancel", self.cancel, methods=post),
             Route("/audits/{id}/again", self.again, methods=post),
+            Route("/audits/{id}/report", self.report, methods=get),
             Route("/audits/{id}/delete", self.delete, methods=post),
             Route("/audits/{id}/files/{name}", self.file, methods=get),
         ]
@@ -96,7 +98,16 @@ class Views:
         entry = self._entry(request)
         if entry.state == READY:
             return _to(entry, "/columns")
-        return HTMLResponse(rendered("audit.html", entry=entry, now=self.jobs.now(entry)))
+        screen = self.store.result(entry, SCREEN)  # of our own templates, which escape
+        shown = Markup(screen.read_text("utf-8")) if screen.exists() else ""
+        return HTMLResponse(
+            rendered("audit.html", entry=entry, now=self.jobs.now(entry), screen=shown)
+        )
+
+    async def report(self, request: Request) -> Response:
+        """The report in a frame, below a way back."""
+        entry = self._entry(request)
+        return HTMLResponse(rendered("report.html", entry=entry))
 
     async def state(self, request: Request) -> Response:
         return JSONResponse(self.jobs.now(self._entry(request)))
@@ -109,6 +120,8 @@ class Views:
             return _to(entry)
         columns = Columns.of(self.store.columns(entry))
         outcome = form.of_role(entry.choices, form.OUTCOME)
+        guesses = [line["guess"] for line in columns.columns]
+        offered = [*outcome, *(at for at, guess in enumerate(guesses) if guess == form.OUTCOME)]
         page = rendered(
             "columns.html",
             entry=entry,
@@ -116,9 +129,11 @@ class Views:
             roles=form.ROLES,
             fields=ON_PAGE,
             usual={name: form.usual(entry, name) for name in ON_PAGE},
-            outcome=columns.columns[outcome[0]] if outcome else None,
+            outcome=outcome[0] if outcome else None,
+            offered=offered[0] if offered else None,
+            protected=[at for at, guess in enumerate(guesses) if guess == "sensitive"],
+            decided=form.about(entry, columns),
             problem=problem,
-            chosen={role: form.of_role(entry.choices, role) for role in form.ROLES},
         )
         return HTMLResponse(page, 422 if problem else 200)
 
@@ -128,23 +143,19 @@ class Views:
         given = await fields_of(request)
         if entry.state != READY:
             return _to(entry)
-        columns, go = Columns.of(self.store.columns(entry)), given.get("go")
-        before = form.of_role(entry.choices, form.OUTCOME)
+        columns = Columns.of(self.store.columns(entry))
         entry.choices, wrong = form.changed(entry.choices, given, columns)
-        outcome = form.of_role(entry.choices, form.OUTCOME)
         self.store.save(entry)
         if wrong:
             return self._columns(entry, " ".join(wrong))
-        if go != "start":
-            return _to(entry, "/columns")
-        if outcome and outcome != before and columns.columns[outcome[0]]["levels"]:
-            name = columns.name(outcome[0])
-            return self._columns(
-                entry, f"The outcome is {name!r} now. Say which of its values counts, and start."
-            )
+        return self._begun(entry) if given.get("go") == "start" else _to(entry, "/columns")
+
+    def _begun(self, entry: Entry) -> Response:
+        """Start an audit, or ask for what is open."""
+        columns = Columns.of(self.store.columns(entry))
         try:
-            form.check(entry)
-            entry.command = form.command(entry, columns)
+            form.check(entry, columns)
+            entry.command, entry.about = form.command(entry, columns), form.about(entry, columns)
             self.jobs.audit(entry)
         except InputError as refusal:
             return self._columns(entry, str(refusal))
@@ -156,10 +167,15 @@ class Views:
         return _to(entry)
 
     async def again(self, request: Request) -> Response:
-        """The same table once more, with the same choices to begin with."""
+        """The same table once more, with the same choices to begin with; or whole, at once."""
+        given = await fields_of(request)
         made = await asyncio.to_thread(copied, self.store, self._entry(request))
         if not self.store.columns(made).exists():
             return self._look(made)
+        if given.get("effort") == form.FULL:
+            made.choices["effort"] = form.FULL
+            self.store.add(made)
+            return self._begun(made)
         self.store.add(made)
         return _to(made, "/columns")
 
@@ -177,7 +193,7 @@ class Views:
         keep = "save" in request.query_params or name != REPORT
         return FileResponse(
             self.store.result(entry, name), media_type=f"{RESULTS[name]}; charset=utf-8",
-            headers={"Content-Security-Policy": REPORT_POLICY} if name == REPORT else {},
+            headers=REPORT_HEADERS if name == REPORT else {},
             filename=name if keep else None,
         )  # fmt: skip
 

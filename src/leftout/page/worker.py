@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ from leftout.datasets import demo_dictionary, load_demo
 from leftout.errors import InputError, asked_by, in_python
 from leftout.files import plain, write_into, write_whole
 from leftout.page.form import AUTO, OUTCOME
+from leftout.page.store import SCREEN
 from leftout.page.uploads import Limits
 from leftout.running import collected_warnings, limit_memory
 from leftout.settings import Reading, Settings, as_option
@@ -63,16 +65,24 @@ _JUDGED_ROWS, _JUDGED_CELLS, _JUDGED_LEAST = 20_000, 4_000_000, 500
 # An outcome of more values is compared by its mean alone.
 _OUTCOME_VALUES = 30
 
-# Words that outcomes, and what the law protects, are called by.
+# Words that outcomes, and what the law protects, are called by; the first are hardly anything else,
+# the second are outcomes only where more speaks for it.
 _OUTCOMES = frozenset(
-    """approve approved accept accepted admit admitted decision outcome target label default churn
-    churned survived response granted hired passed fraud readmitted convicted recid recidivism
-    bewilligt genehmigt zusage ergebnis ziel aprobado aprovado accepte resultat dropout""".split()
+    """approve approved accept accepted admit admitted admission decision outcome target label class
+    churn churned attrition survived survival response granted hired passed fraud readmitted
+    convicted recid recidivism dropout y bewilligt genehmigt zusage ergebnis ziel aprobado aprovado
+    accepte resultat default defaulted deny denied diagnosis diabetes died death""".split()
 )
+_PERHAPS = frozenset(
+    """result status grade score quality price salary income wage rating risk good bad deposit
+    affairs visits vote purchase bought claim lfp event medv charges consumption""".split()
+)
+# How much must speak for an outcome: its name; two values, or its place at the end.
+_ENOUGH = 3.0
 _SENSITIVE = frozenset(
-    """sex sexo sexe gender geschlecht race raza raca ethnicity ethnic ethnie ethnicite religion
-    religiao konfession disability disabled behinderung nationality nationalitaet nacionalidad
-    nationalite citizenship orientation""".split()
+    """sex sexo sexe male female gender geschlecht race raza raca black hispanic ethnicity ethnic
+    ethnie ethnicite religion religiao konfession disability disabled behinderung nationality
+    nationalitaet nacionalidad nationalite citizenship orientation""".split()
 )
 
 
@@ -128,6 +138,7 @@ def _read(file: str | None, name: str, limits: Limits) -> Source:
 def audit(table: Source, settings: dict[str, Any]) -> None:
     """Audit a table, tell progress and answers as they come, and write the files."""
     from leftout.engine.run import run
+    from leftout.report.pages import first_screen
 
     last, before = 0.0, ""
 
@@ -144,19 +155,20 @@ def audit(table: Source, settings: dict[str, Any]) -> None:
     progress("writing the report", 1, 1)
     contents = {
         "report.html": found.html(), "audit.json": found.json(), "groups.csv": found.csv(),
+        SCREEN: first_screen(found.to_dict()),
     }  # fmt: skip
     write_into(_RESULT, contents)
-    verdict = None if found.trust is None else found.trust.verdict_name
-    mind, lines = found.answer.mind, found.answer.lines
-    _tell("answer", headline=found.headline(), lines=lines, mind=mind, verdict=verdict)
+    _answer(found, whole=True)
 
 
-def _answer(found: Audit) -> None:
+def _answer(found: Audit, whole: bool = False) -> None:
     """What is known so far; what was not looked at yet is not there."""
-    lines = dict(found.answer.lines)
-    if found.trust is None:
+    lines, verdict = dict(found.answer.lines), None
+    if found.trust is not None:
+        verdict = found.trust.verdict_name
+    elif not whole:
         del lines["Why"], lines["Does it replicate"]
-    _tell("answer", headline=found.headline(), lines=lines)
+    _tell("answer", headline=found.headline(), lines=lines, verdict=verdict)
 
 
 def look(file: str | None, name: str, limits: Limits) -> dict[str, Any]:
@@ -191,10 +203,11 @@ def profiled(source: Source, dictionary: Any = None) -> dict[str, Any]:
     informative = [c for c, fact in zip(columns, facts, strict=True) if fact.read_as != "nothing"]
     copied = {line.column: line.of for line in copies(informative)}
     lines: list[dict[str, Any]] = []
-    for old, column, fact in zip(raw, columns, facts, strict=True):
-        role, why = guess(fact, any(line["guess"] == OUTCOME for line in lines))
-        if dictionary is not None and role != OUTCOME:  # the demo's sensitive column is searched
-            role, why = AUTO, "" if fact.sure else why
+    outcome = guessed_outcome(facts, [column.n_values for column in columns])
+    for place, (old, column, fact) in enumerate(zip(raw, columns, facts, strict=True)):
+        role, why = guess(fact)
+        if place == outcome:
+            role, why = OUTCOME, "called like an outcome"
         how, n_features = _becomes(column, fact, copied.get(column.name))
         lines.append({
             "name": fact.name,
@@ -213,19 +226,31 @@ def profiled(source: Source, dictionary: Any = None) -> dict[str, Any]:
     return {"rows": n_rows, "judged_on": len(table), "notes": notes, "columns": lines}
 
 
-def guess(kind: ColumnFacts, outcome_taken: bool) -> tuple[str, str]:
-    """The role to begin with, and why; of several called like an outcome, the first is one."""
+def guess(kind: ColumnFacts) -> tuple[str, str]:
+    """Whether a column may be sensitive, by its name; and what it looks like, where that is odd."""
     if kind.read_as == "nothing":
         what = {"constant": "says nothing", "free text": "looks like free text"}.get(
             kind.kind, f"looks like an {kind.kind}" if kind.kind == "identifier" else "has too many"
         )
         return AUTO, f"{what}: {kind.why}"
-    words = set(words_of(kind.name))
-    if kind.kind == "yes/no" and words & _OUTCOMES and not outcome_taken:
-        return OUTCOME, "called like an outcome, with two values"
-    if words & _SENSITIVE:
+    if set(words_of(kind.name)) & _SENSITIVE:
         return "sensitive", "called like something the law protects"
     return AUTO, "" if kind.sure else f"looks like a {kind.kind}: {kind.why}"
+
+
+def guessed_outcome(facts: Sequence[ColumnFacts], n_values: Sequence[int]) -> int | None:
+    """The place of the column that looks like an outcome; None where none or several do."""
+    scores = np.zeros(len(facts))
+    for place, (fact, n) in enumerate(zip(facts, n_values, strict=True)):
+        words = set(words_of(fact.name))
+        named = 2.5 if words & _OUTCOMES else 1.5 if words & _PERHAPS else 0.0
+        if not named or fact.read_as == "nothing" or words & _SENSITIVE:
+            continue
+        at_end = place in (0, len(facts) - 1)
+        scores[place] = named + (n == 2) + 0.5 * (2 < n <= _OUTCOME_VALUES) + 0.75 * at_end
+    order = np.argsort(-scores, kind="stable")
+    best, second = (scores[order[at]] if len(order) > at else 0.0 for at in (0, 1))
+    return int(order[0]) if best >= _ENOUGH and best > second else None
 
 
 def _becomes(column: Column, kind: ColumnFacts, copy_of: str | None) -> tuple[str, int]:

@@ -23,6 +23,16 @@ _DASH = "\u2013"
 
 def page(data: Mapping[str, Any]) -> str:
     """The report: one HTML page with all that it needs."""
+    return rendered("page.html", _shown(data))
+
+
+def first_screen(data: Mapping[str, Any]) -> str:
+    """The answer below its headline: cards, lines, the bar of three parts, the table of costs."""
+    return _templates().get_template("screen.html").render(_shown(data))
+
+
+def _shown(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What templates are given."""
     each = [group_section(data, group) for group in data["groups"]]
     several = each if len(each) > 1 else []
     whole = {**data, **({} if several else each[0]), "findings": data["findings"]}
@@ -35,7 +45,7 @@ def page(data: Mapping[str, Any]) -> str:
         "several": several,
         "ranked": ranked(data["known"]),
     }
-    return rendered("page.html", {**whole, **more})
+    return whole | more
 
 
 def rendered(template: str, data: Mapping[str, Any], *folders: Path) -> str:

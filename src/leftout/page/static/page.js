@@ -20,7 +20,7 @@
     var file = input.files[0];
     if (file && file.size > +form.dataset.most) {
       event.preventDefault();
-      says.textContent = "The file is larger than " + form.dataset.told + ", which is the most this page takes.";
+      says.textContent = "The file is larger than " + form.dataset.size + ", which is the most this page takes.";
       return;
     }
     says.textContent = "The file is being copied.";
