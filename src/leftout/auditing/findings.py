@@ -525,3 +525,6 @@ def _readings(audit: Audit) -> Answered:
         return None, audit.skipped or "There was no choice to make otherwise."
     caution = "" if found.holds else "Other readings of the table leave mostly other rows out."
     return found.holds, found.told, caution
+
+
+CODES = [question.code for question in _QUESTIONS]
