@@ -28,6 +28,7 @@ import paper_data  # noqa: E402
 from benchmarks import (  # noqa: E402
     answer,
     audit,
+    compare,
     explain,
     fair,
     given,
@@ -777,6 +778,16 @@ def reproduce_students():
 @case
 def reproduce_whole():
     yield from paper.whole()
+
+
+@case
+def compare_unchanged(count=300):
+    yield from compare.compare_unchanged(count)
+
+
+@case
+def compare_changed(count=50):
+    yield from compare.compare_changed(count)
 
 
 @case

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import leftout
+import serving
 from leftout import losses
+from leftout.cli import main
 from leftout.cli.audit import audit
 from leftout.data.sources import FORMATS
 
@@ -47,6 +51,7 @@ def test_every_example_is_run_below():
         "docs/guide/audit.md": 1,
         "docs/guide/explain.md": 2,
         "docs/guide/fair.md": 4,
+        "docs/guide/gate.md": 2,
         "docs/guide/groups.md": 1,
         "docs/guide/harm.md": 1,
         "docs/guide/mitigate.md": 3,
@@ -70,6 +75,29 @@ def test_examples_of_a_pipeline_and_of_features(lines_of):
     assert audited.startswith("PCA of 2 components, the step 'pca' of the pipeline, as it was")
     assert "40 of 400 rows, a tenth" in answer
     assert "language is Finnish" in lines_of("docs/guide/your_pca.md", 1)[0]
+
+
+def test_examples_of_a_gate(lines_of):
+    assert lines_of("docs/guide/gate.md") == []
+    same, *changed = lines_of("docs/guide/gate.md", 1)
+    assert same.startswith("Nothing has changed beyond noise")
+    assert any(line.startswith("Rows where x3 is") for line in changed)
+
+
+def test_commands_of_a_gate(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    people = serving.people().rename(columns={"approved": "repaid"})
+    for name in ("people.csv", "data.csv", "new.csv"):
+        people.to_csv(name, index=False)
+    quick = ["--quick", "--quiet", "--size", "30"]
+    first = CliRunner().invoke(main, ["audit", "data.csv", "--out", ".", *quick])
+    assert first.exit_code == 0, first.stderr
+    text, codes = PAGES["docs/guide/gate.md"], {}
+    for line in re.findall(r"^(?:      - run: )?leftout (.*)$", text, flags=re.MULTILINE):
+        words = [*shlex.split(line), *(quick if line.startswith("audit") else [])]
+        codes[line.split(" --")[0] + " " * len(codes)] = CliRunner().invoke(main, words).exit_code
+    # the group loses more than 10 points; nothing has changed; in CI P001 was not run
+    assert list(codes.values()) == [3, 0, 0, 3]
 
 
 def test_audit_example_of_its_page(lines_of):

@@ -2,6 +2,7 @@
 from leftout import datasets as datasets
 from leftout import explain as explain
 from leftout import solvers as solvers
+from leftout.auditing.comparison import Comparison as Comparison
 from leftout.auditing.group_result import Finding as Finding
 from leftout.auditing.result import Audit as Audit
 from leftout.data.encoder import TableEncoder as TableEncoder
@@ -10,6 +11,7 @@ from leftout.downstream.costs import harm as harm
 from leftout.downstream.prediction import compare_prediction as compare_prediction
 from leftout.downstream.result import Harm as Harm
 from leftout.engine.run import audit as audit
+from leftout.errors import GateError as GateError
 from leftout.errors import InputError as InputError
 from leftout.evidence.assess import trust as trust
 from leftout.evidence.n_groups import HowMany as HowMany

@@ -15,6 +15,14 @@ class InputError(ValueError):
     """Input or options that cannot be used: what was found, what is needed, what to do."""
 
 
+class GateError(Exception):
+    """Conditions that were asked for do not hold: ``conditions`` has a line for each."""
+
+    def __init__(self, conditions: list[str]) -> None:
+        super().__init__("\n".join(conditions))
+        self.conditions = conditions
+
+
 # Called with a parameter's name, and with its value where there is one.
 Words = Callable[..., str]
 

@@ -7,6 +7,7 @@ people ask for it elsewhere. :data:`EXECUTION` are the settings that a result do
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -106,6 +107,21 @@ def _groups(text: str) -> int | str:
 
 def _listed(text: str) -> list[str] | None:
     return [name.strip() for name in text.split(",")] if text else None
+
+
+def _codes(text: str) -> list[str] | None:
+    """Codes of findings, with commas between them."""
+    codes = _listed(text.upper())
+    if codes is not None and not all(re.fullmatch("[A-Z][0-9]{3}", code) for code in codes):
+        raise ValueError
+    return codes
+
+
+def _points(text: str) -> float:
+    value = float(text.strip())
+    if not 0.0 <= value <= 100.0:
+        raise ValueError
+    return int(value) if value.is_integer() else value
 
 
 def _given(text: str) -> str | None:
@@ -242,6 +258,11 @@ class Settings(Reading):
         takes=range(1000), page="Actual rows to show of either side",
         valid="0 to 999; a row may be a person",
     )  # fmt: skip
+    min_cell: int = _set(
+        10, "describe and count no fewer rows than this where it could tell of people; 0: any",
+        "--min-cell", "10", takes=range(10_000), page="Fewest rows to describe or count",
+        valid="0 to 9999", guide="[small cells](gate.md#small-cells)",
+    )  # fmt: skip
     solver: str = "alternating"
     loss: str = "excess"
     centering: str = "global"
@@ -300,6 +321,7 @@ def _are_many(value: Any) -> bool:
     return several and not isinstance(value, str | bytes)
 
 
+_GATE = "[a gate](gate.md)"
 # What a result does not depend on.
 EXECUTION = {
     "engine": Setting(
@@ -324,6 +346,20 @@ EXECUTION = {
         in_python=False),
     "as_json": Setting("print a summary as JSON", "--json", takes=bool, in_python=False),
     "quiet": Setting("show no progress", "--quiet", takes=bool, in_python=False),
+    "fail_on": Setting(
+        "findings that must not be found; exit code 3 if one is, or was not run", "--fail-on",
+        "V001,P001", takes=_codes, many=True, in_python=False,
+        valid="codes of findings such as V001,P001", guide=_GATE),
+    "max_loss": Setting(
+        "most percentage points of its variance that a left-out group may lose", "--max-loss",
+        "10", takes=_points, in_python=False, valid="percentage points from 0 to 100", guide=_GATE),
+    "max_harm": Setting(
+        "most percentage points of wrong predictions that may cost it beyond the rest",
+        "--max-harm", "5", takes=_points, in_python=False, valid="percentage points from 0 to 100",
+        guide=_GATE),
+    "baseline": Setting(
+        "an earlier audit.json that nothing may have changed from, beyond noise", "--baseline",
+        "FILE", in_python=False, guide=_GATE),
     "full": Setting("print the findings too", "--full", takes=bool, in_python=False),
 }  # fmt: skip
 # Options of other commands.

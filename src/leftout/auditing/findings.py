@@ -532,3 +532,6 @@ def _readings(audit: Audit) -> Answered:
         return None, audit.skipped or "There was no choice to make otherwise."
     caution = "" if found.holds else "Other readings leave mostly other rows out."
     return found.holds, found.told, caution
+
+
+CODES = [question.code for question in _QUESTIONS]

@@ -30,7 +30,7 @@ def settled(asked: Settings) -> Settings:
     """Settings with what the preset says; refuses what does not go together."""
     shares = {name: share_of(getattr(asked, name)) for name in ("group_size", "min_group_size")}
     asked = replace(asked, **shares)
-    for name in ("n_restarts", "n_surrogates", "rows"):
+    for name in ("n_restarts", "n_surrogates", "rows", "min_cell"):
         check_whole(name, getattr(asked, name))
     check_n_groups(asked.n_groups, asked.group_size)
     for why in _clashes(asked):

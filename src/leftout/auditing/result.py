@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 
 from leftout import __version__
 from leftout.auditing.answer import answer_of
+from leftout.auditing.baseline import Baseline
+from leftout.auditing.comparison import Comparison, compare
+from leftout.auditing.gate import ReleaseGate
 from leftout.auditing.given import Audited, audited
 from leftout.auditing.group_result import Answer, Finding, GroupResult, check_finding
 from leftout.auditing.readings import Blanks, Readings
@@ -45,7 +48,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-SCHEMA_VERSION = "5.0"
+SCHEMA_VERSION = "5.1"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -103,6 +106,8 @@ class Audit(Serializable):
     chunks : Chunks or None
         Only where the table was passed over chunk by chunk: by whom, and how many rows were looked
         at one by one; a note says what comes from these.
+    baseline : Baseline or None
+        What later tables are compared with; None where rules cannot be written down.
     """
 
     partition: MaxDisparityPartition
@@ -129,6 +134,7 @@ class Audit(Serializable):
     blanks: Blanks | None = None
     created: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     chunks: Chunks | None = None
+    baseline: Baseline | None = None
 
     @classmethod
     def keys(cls) -> dict[str, str]:
@@ -136,7 +142,7 @@ class Audit(Serializable):
         names = (
             "schema_version", "leftout_version", "versions", "created", "answer", "table", "file",
             "columns", "settings", "pca", "partition", "groups", "counted", "readings", "named",
-            "known", "harm", "mitigation", "afterwards", "findings", "notes", "scale",
+            "known", "harm", "mitigation", "afterwards", "findings", "notes", "baseline", "scale",
         )  # fmt: skip
         others = {"partition": "sides", "groups": "left_out_groups", "scale": "chunks"}
         return {name: others.get(name, name) for name in names}
@@ -292,6 +298,44 @@ class Audit(Serializable):
         more = question(self)
         check_finding(more, self.findings)
         return replace(self, findings=[*self.findings, more])
+
+    def compare(self, other: Any) -> Comparison:
+        """What has changed since this audit, beyond noise.
+
+        Parameters
+        ----------
+        other : Audit, path of an audit.json, table or its path
+            The new one. A table is read as this audit's was.
+        """
+        return compare(self, other)
+
+    def check(
+        self,
+        *,
+        fail_on: str | Iterable[str] | None = None,
+        max_loss: float | None = None,
+        max_harm: float | None = None,
+        baseline: Any = None,
+    ) -> None:
+        """Raise unless conditions hold, for tests and releases.
+
+        Parameters
+        ----------
+        fail_on : codes of findings that must not be found
+            What was not run, or is not applicable, does not pass either.
+        max_loss : float
+            Most percentage points of its variance that a left-out group may lose by sharing.
+        max_harm : float
+            Most percentage points of wrong predictions that sharing may cost it beyond the rest.
+        baseline : Audit or path of an audit.json
+            That nothing may have changed from, beyond noise, unless for the better.
+
+        Raises
+        ------
+        GateError
+            With a line for each condition that does not hold.
+        """
+        ReleaseGate.of(fail_on, max_loss, max_harm, baseline).check(self)
 
     def headline(self) -> str:
         """What is lost, in one sentence."""

@@ -19,6 +19,7 @@ from sklearn.base import clone
 
 from leftout import explain
 from leftout.auditing import group_selection
+from leftout.auditing.baseline import learn_baseline
 from leftout.auditing.findings import with_findings
 from leftout.auditing.given import Given, what_is_given
 from leftout.auditing.group_result import GroupResult
@@ -212,7 +213,7 @@ class AuditPipeline:
         why = NOT_IN_QUICK if self.settings.preset is None else PAPER
         answer = with_findings(start, why)
         if self.settings.quick:
-            return answer
+            return self._with_baseline(answer)
         if listener is not None:
             listener(answer)
         later: list[tuple[Callable[[Audit], Audit], bool]] = [  # which are told of at once
@@ -228,7 +229,16 @@ class AuditPipeline:
             now = stage(now)
             if at_once and listener is not None:
                 listener(with_findings(now, NOT_YET))
-        return with_findings(now, "")
+        return with_findings(self._with_baseline(now), "")
+
+    def _with_baseline(self, now: Audit) -> Audit:
+        """With what later tables are compared with."""
+        if now.chunks is not None or self.settings.preset is not None:
+            return now
+        with collected_warnings(), one_thread():
+            shares, fewest = now.explanation.by_column(), self.settings.min_cell
+            made = learn_baseline(now.partition, self.intake, self.rows, shares, fewest)
+        return replace(now, baseline=made)
 
     @property
     def _whole(self) -> bool:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 _AUDIT_OPTIONS = [name for name, setting in {**AUDIT, **EXECUTION}.items() if setting.option]
+# Conditions that an audit has to hold.
+_GATE = ("fail_on", "max_loss", "max_harm", "baseline")
 # What the embedded table has no use for.
 _NOT_OF_DEMO = (
     "features", "pipeline", "pipeline_step", "trust_types", "sheet", "dictionary", "engine",
@@ -95,6 +97,8 @@ def _run(
     """
     with ExitStack() as running:  # a cluster is needed until all is written
         with reported(given["quiet"]) as report:
+            from leftout.auditing.findings import CODES
+            from leftout.auditing.gate import ReleaseGate
             from leftout.cli import options
             from leftout.engine.run import run
             from leftout.files import check_folder
@@ -102,6 +106,8 @@ def _run(
             asked = {name: given[name] for name in AUDIT if name in given}
             names = ("audit.json", "report.html", "groups.csv", "groups.parquet", "report.pdf")
             check_folder(folder, *names)
+            gate = ReleaseGate.of(*(given[name] for name in _GATE))
+            gate.check_codes(CODES)
             report("reading the table", 0, 1)
             table, columns = read()
             for name in (name for name, setting in AUDIT.items() if setting.takes == NAMES):
@@ -127,6 +133,7 @@ def _run(
             lambda to: terminal.show_audit(to, found, given["full"]),
             found.to_dict() if given["as_json"] else None,
         )
+        gate.check(found)
 
 
 def _written(found: Audit, pdf: bool) -> dict[str, str | bytes]:

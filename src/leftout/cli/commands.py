@@ -1,14 +1,15 @@
-"""``leftout groups``, ``leftout harm``, ``leftout fair``: one question to a table each."""
+"""``leftout groups``, ``harm``, ``fair``, ``compare``: one question to a table each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from leftout import __version__
-from leftout.cli.common import own_words, reported, show_or_dump, takes
+from leftout.cli.common import deliver, own_words, reported, show_or_dump, takes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -211,3 +212,32 @@ def _fair(source: Source, given: dict[str, Any], report: Report) -> _Found:
     columns = list(map(str, by))
     data = {"groups_col": columns, **found.to_dict()}
     return _Found(lambda to: terminal.show_fair(to, found, columns), data)
+
+
+@click.command()
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="NEW")
+@takes("sheet", "missing", "dictionary", "out", "as_json", "quiet")
+def compare(old: str, new: str, out: Path | None, **given: Any) -> None:
+    """What has changed since an audit, and is it beyond noise?
+
+    OLD is an audit.json, NEW a table with the same columns, or the audit.json of one. The old
+    group's rule is applied to the new rows, each half of the old rows by the rule of the other
+    half. With --out, writes compare.html and compare.json.
+    """
+    with reported(given["quiet"]) as report:
+        from leftout.auditing.comparison import compare as compared
+        from leftout.cli import terminal
+        from leftout.files import check_folder
+
+        if out is not None:
+            check_folder(out, "compare.json", "compare.html")
+        report("comparing", 0, 1)
+        asked = {name: given[name] for name in ("sheet", "missing", "dictionary")}
+        found = compared(old, new, **asked)
+    data = found.to_dict() if given["as_json"] else None
+    if out is None:
+        show_or_dump(lambda to: terminal.show_comparison(to, found), data)
+        return
+    contents: dict[str, str | bytes] = {"compare.html": found.html(), "compare.json": found.json()}
+    deliver(out, contents, lambda to: terminal.show_comparison(to, found), data)

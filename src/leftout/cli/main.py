@@ -10,10 +10,10 @@ import click
 
 from leftout import __version__
 from leftout.cli.audit import audit, demo
-from leftout.cli.commands import fair, groups, harm
+from leftout.cli.commands import compare, fair, groups, harm
 from leftout.cli.common import stop
 from leftout.cli.serve import serve
-from leftout.errors import InputError, asked_by
+from leftout.errors import GateError, InputError, asked_by
 from leftout.settings import as_option
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -46,6 +46,10 @@ class OneSentence(click.Command):
                 sys.exit(code)
         except click.ClickException as error:
             _refuse(error.format_message())
+        except GateError as error:
+            for condition in error.conditions:
+                click.echo(f"Does not hold: {' '.join(condition.split())}", err=True)
+            sys.exit(3)
         except InputError as error:
             _refuse(" ".join(str(error).split()))
         except MemoryError:
@@ -92,5 +96,5 @@ def schema() -> None:
     click.echo(json.dumps(made(), indent=1))
 
 
-for command in (audit, demo, groups, fair, harm, serve):
+for command in (audit, demo, groups, fair, harm, compare, serve):
     main.add_command(command)

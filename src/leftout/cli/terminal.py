@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from leftout.auditing.comparison import Comparison
 from leftout.auditing.result import Audit
 from leftout.downstream.prediction import ComparedPrediction
 from leftout.downstream.result import CostTable, Harm
@@ -189,6 +190,32 @@ def show_fair(console: Console, found: Mitigation, by: list[str]) -> None:
         "the group's variance. Weight: how much the group stands in the way of the others. Price: "
         "share of the table's variance that ordinary PCA would keep beyond Fair PCA. Small groups "
         "lose much by chance: leftout groups compares them with random ones."
+    )
+    say(console, "", text)
+
+
+def show_comparison(console: Console, found: Comparison) -> None:
+    """What has changed since an audit, and what was looked at."""
+    say(console, "Then and now. ", shown(found.told))
+    console.print()
+    figures = [each for each in found.changes if each.of != "column"]
+    columns = [each for each in found.changes if each.of == "column"]
+    columns.sort(key=lambda each: 1.0 if each.corrected is None else each.corrected)
+    for title, part in (("The old group, and who is represented worst", figures),
+                        ("\nColumns, those that differ most first", columns)):  # fmt: skip
+        frame = pd.DataFrame({
+            "": [each.what for each in part],
+            "then": [each.figure(each.then.value) for each in part],
+            "now": [each.figure(each.now.value) for each in part],
+            "difference (95% interval)": [each.shown for each in part],
+            "p": [each.corrected for each in part],
+        })  # fmt: skip
+        show(console, title, frame[:_TABLE_LINES], _NAME_WIDTH)
+    for note in found.notes:
+        say(console, "\nNote: ", shown(note))
+    text = (
+        "p: corrected for all that was looked at. Each half of the old rows is judged by the rule "
+        "that the other half has learned, the new rows by both."
     )
     say(console, "", text)
 

@@ -56,6 +56,7 @@ def audit(
     random_state: Any = 0,
     n_jobs: int | None = None,
     rows: int = 0,
+    min_cell: int = 10,
     engine: Any = None,
     memory: int | str | None = None,
     resume: bool = False,
@@ -133,6 +134,9 @@ def audit(
         Threads. The answer does not depend on it.
     rows : int, default=0
         Actual rows to show of either side. A row may be a person.
+    min_cell : int, default=10
+        Nothing that is handed on counts or describes fewer rows than this; 0: anything does. Rows
+        that were asked for (``rows``) and ``groups`` are rows all the same.
     engine : {"memory", "local", "dask"} or None
         Read the table whole, pass over its parts in this process, or on the cluster of the current
         ``distributed.Client``; None: whole if it fits. Local and dask agree to the last bit. A

@@ -46,7 +46,7 @@ from leftout.text import counted, number, percent
 
 # Errors of the two halves' gaps are correlated, by 0.1 to 0.2 on simulated tables: each has learned
 # from the rows that the other is judged on. Their mean varies by so much more.
-_HALVES_TOGETHER = 1.2
+HALVES_TOGETHER = 1.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +159,7 @@ def _summed_up(task: SearchTask, size: int, judged: Sequence[_Split]) -> HeldOut
     if copies is not None:
         influence = np.bincount(copies.place, weights=influence)
     squares = influence**2
-    total = _HALVES_TOGETHER * float(squares.sum())
+    total = HALVES_TOGETHER * float(squares.sum())
     return HeldOut(
         group_size=size,
         gaps=np.array([each.gaps for each in judged]),

@@ -226,7 +226,7 @@ def of_counts(name: str, kind: str, counts: NDArray[np.int64], names: list[str])
             column=name,
             kind=kind,
             strength=_strength(phi2, counts.shape[1], int(counts.sum())),
-            p_value=_p_value(counts),
+            p_value=independence_p(counts),
             cramers_v=float(np.sqrt(phi2)),
             contrast=names[most],
             left_out_share=float(shares[1, most]),
@@ -312,7 +312,7 @@ def _strength(phi2: float, k: int, m: int) -> float:
     return float(np.sqrt(min(1.0, free / levels))) if levels > 0.0 else 0.0
 
 
-def _p_value(counts: NDArray[Any]) -> float:
+def independence_p(counts: NDArray[Any]) -> float:
     """Of the independence of two rows of counts.
 
     Chi-square, rare categories together; Fisher's test where two categories are left and one is
