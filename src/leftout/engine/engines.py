@@ -10,8 +10,9 @@ nothing is lost with a worker but the time of its task, which is run again elsew
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
@@ -110,6 +111,9 @@ class Dask:
         """On the cluster of a scheduler."""
         distributed = _distributed()
         try:
+            # a client that finds nobody complains once more when it is forgotten
+            with ThreadPoolExecutor(1) as apart:
+                apart.submit(asyncio.run, _answers(address)).result()
             client = distributed.Client(address, timeout=_ANSWER, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise InputError(
@@ -221,6 +225,14 @@ def _called(item: Any) -> str:
     if not hasattr(item, "path"):
         return shown(repr(item))
     return f"row group {item.group + 1} of {shown(repr(item.path))}"
+
+
+async def _answers(address: str) -> None:
+    """Reach a scheduler, and hang up."""
+    distributed: Any = _distributed()
+    how = distributed.Security().get_connection_args("client")
+    link = await distributed.comm.connect(address, timeout=_ANSWER, **how)
+    await link.close()
 
 
 def _distributed() -> Any:
