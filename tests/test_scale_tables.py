@@ -141,12 +141,11 @@ def test_decided_and_encoded_as_in_memory(tmp_path_factory, seed, m, cuts, group
     assert notes == said
 
 
-def test_the_sample_is_taken_in_as_it_would_be(tmp_path):
+def test_the_sample_is_taken_in_as_it_would_be(tmp_path, monkeypatch):
+    monkeypatch.setattr(column_reader, "SCHEMA_ROWS", 70)
     table = mixed(np.random.default_rng(3), 200)
     chunks = listed(write(table, tmp_path, [80], 30))
-    planned, taken = prepare_chunks(
-        chunks, Local().fold, Reading(target="yes", sensitive=["town"]), sample=70
-    )
+    planned, taken = prepare_chunks(chunks, Local().fold, Reading(target="yes", sensitive=["town"]))
     assert len(taken.rows) == len(taken.X) == 70 and taken.n_rows == 200
     np.testing.assert_array_equal(taken.X, encoded(planned, chunks)[taken.rows])
     assert taken.target.categories == ("False", "True")

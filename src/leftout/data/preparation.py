@@ -273,21 +273,20 @@ def infer_schema(
     inside = outcome if reading.encoding == "target" else None
     labels = {} if outcome is None else declared.dictionary[called[outcome.name]].values
     positive = labels.get(str(reading.positive), reading.positive)
-    readers = {
-        c.name: ColumnReader.of(called[c.name], _without_texts(c, kinds[c.name]), declared)
-        for c in columns
-    }
-    read = [as_read(c, kinds[c.name]) for c in columns]
+
+    def reader(column: Column) -> ColumnReader:
+        name = column.name
+        return ColumnReader.of(called[name], _without_texts(column, kinds[name]), declared)
+
+    readers = {column.name: reader(column) for column in columns}
+    read = [as_read(column, kinds[column.name]) for column in columns]
     made: Sequence[ColumnSummary]
     if summarize is None:
         made = summaries_of(read, inside, positive)
     else:
-        every = tuple(
-            ColumnReader.of(called[c.name], _without_texts(c, kinds[c.name]), declared)
-            for c in read
-        )
         target = None if inside is None else readers[inside.name]
-        made = summarize(SummaryPass(every, target, *target_scale(inside, positive)))
+        scale = target_scale(inside, positive)
+        made = summarize(SummaryPass(tuple(map(reader, read)), target, *scale))
     summaries = {c.name: summary for c, summary in zip(columns, made, strict=True)}
     kinds = {c.name: _on_all_rows(kinds[c.name], c, summaries[c.name]) for c in columns}
     positive = _counts(outcome, positive, kinds)

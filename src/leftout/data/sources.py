@@ -102,7 +102,10 @@ def read_table(path: str | os.PathLike[str], sheet: str | None = None) -> pd.Dat
 def _read(
     path: str, sheet: str | None, name: str, limits: TableLimits | None = None
 ) -> tuple[pd.DataFrame, File]:
-    suffix, limits = format_of(path), limits or TableLimits.here()
+    if not is_stream(path):
+        check_there(path)
+    suffix = ".csv" if is_stream(path) else suffix_of(Path(path).name)
+    limits = limits or TableLimits.here()
     if sheet is not None and suffix != ".xlsx":
         raise InputError(
             f"{called(name)} has no sheets: only Excel files do. Leave the sheet out, here "
@@ -178,14 +181,6 @@ def register_format(suffix: str, read: Callable[[bytes], pd.DataFrame]) -> None:
             "that is not read already."
         )
     FORMATS[suffix] = lambda data, called, limits: read(data)
-
-
-def format_of(path: str) -> str:
-    """The format of a file, by its suffix; refuses what is not there, a folder, or unknown."""
-    if is_stream(path):
-        return ".csv"
-    check_there(path)
-    return suffix_of(Path(path).name)
 
 
 def suffix_of(name: str) -> str:

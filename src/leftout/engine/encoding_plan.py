@@ -113,7 +113,6 @@ def prepare_chunks(
     reading: Reading = Reading(),  # noqa: B008 - it is frozen
     *,
     source: str | None = None,
-    sample: int | None = None,
 ) -> tuple[EncodingPlan, PreparedTable]:
     """The sample of a table in chunks, taken in as from memory, and how its chunks are encoded.
 
@@ -125,8 +124,6 @@ def prepare_chunks(
     reading : Reading
     source : str or None
         What the table is called.
-    sample : int or None
-        Rows that the schema is inferred from, and that can be looked at together.
     """
     import pyarrow as pa
 
@@ -140,7 +137,7 @@ def prepare_chunks(
     declared = ColumnDeclarations.of(names, reading)
     check_width(len(names))
     check_length(n_rows)
-    places = sampled_places(n_rows, sample)
+    places = sampled_places(n_rows)
     table = as_pandas(pa.concat_tables(fold(partial(_raw_rows, places), chunks, add)))
     raw = declared.columns(table, unread=reading.drop)
 

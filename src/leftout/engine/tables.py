@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -150,15 +150,13 @@ def _in_files(path: str, engine: Any, limit: int) -> bool:
         return True
     if kind == "text":
         return os.path.getsize(path) * _BYTE > limit
-    if kind != "Parquet":
-        return False
-    try:
-        from pyarrow.parquet import ParquetFile
+    if kind == "Parquet":
+        with suppress(Exception):  # whoever reads it says what is wrong
+            from pyarrow.parquet import read_metadata
 
-        with ParquetFile(path) as file:
-            return file.metadata.num_rows * file.metadata.num_columns * _CELL > limit
-    except Exception:  # whoever reads it says what is wrong
-        return False
+            found = read_metadata(path)
+            return found.num_rows * found.num_columns * _CELL > limit
+    return False
 
 
 def _chunks(table: Any, copies: ExitStack) -> tuple[list[Chunk], list[str]]:
