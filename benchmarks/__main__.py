@@ -536,6 +536,11 @@ def audit_whole():
 
 
 @case
+def audit_stages():
+    yield from audit.where_the_time_goes()
+
+
+@case
 def audit_growth():
     yield from audit.growth()
 

@@ -26,7 +26,7 @@ from leftout.groups.known import KnownGroups, known_groups
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import NamedGroups, named_groups
 from leftout.running import Report, collected_warnings, warn
-from leftout.settings import Settings
+from leftout.settings import TENTH, Settings
 from leftout.text import as_name, counted, listed
 
 # With more features, models are fitted once; with very many, they take longer than the search.
@@ -49,6 +49,7 @@ def named_and_known(
     """Both kinds of groups on all rows, with what surrogate tables of ``rows`` explain."""
     shared = found.representation
     how: dict[str, Any] = {"random_state": settings.random_state, "n_jobs": n_jobs}
+    left_out = found.left_out_
     named = named_groups(
         intake.X,
         intake.telling,
@@ -57,6 +58,7 @@ def named_and_known(
         depth=1 if wide else 2,  # pairs of very many columns would take hours
         target=intake.target,
         positive=intake.positive,
+        worst=left_out.mask if left_out.size == round(TENTH * len(intake.X)) else None,
         progress=report,
         **how,
     )

@@ -65,7 +65,7 @@ READ, FIND, EXPLAIN = "reading and encoding", "who is left out", "who are they"
 MITIGATE, NAME = "what can be done", "which subgroups are left out"
 COST, TRUST = "what does it cost them", "why, and does it replicate"
 STAGE_SHARES = {
-    READ: 2.0, FIND: 4.0, EXPLAIN: 5.0, MITIGATE: 1.0, NAME: 45.0, COST: 3.0, TRUST: 30.0,
+    READ: 1.0, FIND: 7.0, EXPLAIN: 3.0, MITIGATE: 1.0, NAME: 50.0, COST: 8.0, TRUST: 30.0,
 }  # fmt: skip
 # Why an answer has no evidence.
 NOT_IN_QUICK = "Not looked at in a quick audit. Audit again without it."

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import linalg, stats
 
 from leftout.data.conditions import Mask
 from leftout.groups.problem_setup import build_problem
@@ -138,8 +138,8 @@ def _one(moments: Moments, group: int) -> Moments:
 
 
 def _fitted(table: _FoldTable, mask: Mask, d: int) -> CrossFitted:
-    n_folds = len(table.shared)
-    parts = build(table.rows[mask], table.folds[mask], n_groups=n_folds)
+    n_folds, rows, folds = len(table.shared), table.rows[mask], table.folds[mask]
+    parts = build(rows, folds, n_groups=n_folds)
     whole = pooled(parts)
     count = whole.count[0]
     if count - parts.count.max() <= d:
@@ -147,7 +147,9 @@ def _fitted(table: _FoldTable, mask: Mask, d: int) -> CrossFitted:
     total = 0.0
     for fold in np.flatnonzero(parts.count).tolist():
         inside, origin = _one(parts, fold), table.origins[fold]
-        W = top_components(recentre(without(whole, inside), origin).second[0], d)
+        W = _components(rows[folds != fold] - origin, d)
+        if W is None:
+            W = top_components(recentre(without(whole, inside), origin).second[0], d)
         S = recentre(inside, origin).second[0]
         kept = None
         if table.kept is not None:
@@ -165,6 +167,17 @@ def _fitted(table: _FoldTable, mask: Mask, d: int) -> CrossFitted:
         psi = np.zeros(len(mask))
         psi[mask] = (values - in_sample) * (len(mask) / count)
     return _between(float(in_sample), float(total / count), psi, int(count), n_folds)
+
+
+def _components(rows: Array, d: int) -> Array | None:
+    """The leading components of few rows, from their inner products; None where moments do."""
+    if len(rows) >= rows.shape[1]:
+        return None
+    values, vectors = linalg.eigh(rows @ rows.T, check_finite=False)
+    values = values[-d:]
+    if values[0] <= len(rows) * np.finfo(float).eps * values[-1]:  # fewer dimensions than that
+        return None
+    return (vectors[:, -d:] / np.sqrt(values)).T[::-1] @ rows
 
 
 def influences(rows: Array, mask: Mask, variances: Array, W: Array) -> Array:

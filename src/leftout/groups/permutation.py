@@ -15,14 +15,13 @@ import numpy as np
 from scipy import sparse
 
 from leftout.data.binning import Places
+from leftout.groups.problem_setup import leading_axes
 from leftout.linalg.bounds import top_sums
-from leftout.linalg.losses import WIDE, Array
+from leftout.linalg.losses import Array
 from leftout.linalg.moments import cell_moments
 from leftout.linalg.significance import corrected_p_values, p_value
 from leftout.running import Steps, imap_ordered, one_thread
 
-# Of wide tables, permutations look at the leading axes that hold this share of the variance.
-_NEARLY_ALL = 0.99
 # Losses up to this share of the table's variance are rounding.
 _NOTHING = 1e-13
 # Adding a cell's moments to a group's takes as long as those of this many rows.
@@ -98,11 +97,7 @@ class Groups:
 
     def leading(self) -> Groups:
         """The same in the leading axes alone, where there are many: quicker to look at."""
-        n = len(self.pooled)
-        if n <= WIDE:
-            return self
-        held = np.cumsum(np.diagonal(self.pooled))
-        q = min(n, max(self.d + 1, 1 + int(np.searchsorted(held, _NEARLY_ALL * held[-1]))))
+        q = leading_axes(np.diagonal(self.pooled), self.d)
         rows = np.ascontiguousarray(self.rows[:, :q])
         return replace(self, rows=rows, pooled=self.pooled[:q, :q])
 

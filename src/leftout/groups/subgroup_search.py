@@ -131,8 +131,8 @@ def _earned(one: Subgroup, quality: dict[Key, float]) -> bool:
 BINS = 4
 # How hard a condition is to read: of subgroups with the same rows, the easiest counts.
 _EFFORT = {"=": 0, "missing": 0, "range": 1, "!=": 2, "known": 2}
-# Multiplications after which the search ends where it is, and says so: a minute or so.
-BUDGET = 2e11
+# Multiplications after which the search ends where it is, and says so: ten seconds or so.
+BUDGET = 8e10
 # What the eigenvalues of a group and of its rest take, times the cube of the dimensions.
 _EIGENVALUES = 3.0
 # Moments of so many numbers (256 MB) are held at a time; more are looked at in parts.
