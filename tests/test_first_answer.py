@@ -156,7 +156,7 @@ def test_a_terminal_says_it_in_few_lines():
         assert line in plain
     for note in (*found.notes, *found.trust.notes):
         assert f"Note: {note}" in plain
-    assert plain.endswith("The report has all tables; --full prints the findings and the costs.")
+    assert plain.endswith("The report has all tables; --full prints the findings.")
     whole = written(found, full=True)
     assert "The report has all tables" not in whole
     for finding in found.findings:

@@ -163,7 +163,7 @@ def _costs(groups: Sequence[GroupResult], harm: Harm | None) -> str:
     if len(paid) == 1:
         return paid[0].told_brief
     each = _of_each(groups, [f"{one.told_errors}. {one.told_verdict}" for one in paid])
-    everybody = harm.told_everybody.strip("()").capitalize()
+    everybody = harm.told_everybody.strip("()").replace("everybody: ", "For everybody it is ")
     return f"{each} {everybody}. {harm.told_leaks}".rstrip()
 
 
