@@ -15,7 +15,8 @@ from leftout import FairPCA, MaxDisparityPartition, datasets, how_many
 from leftout.groups.problem_setup import build_problem
 from leftout.linalg.assignment import Partition, assign
 from leftout.solvers import Alternating, SolverContext
-from leftout.solvers.multi import exchanged, peel, refine
+from leftout.solvers.alternating import refine
+from leftout.solvers.multi import exchanged, peel
 from test_assignment import by_seats
 from test_assignment import case as seats
 from test_several import tiny

@@ -1,7 +1,7 @@
 """Repeated searches: of surrogates, of halves and subsamples of the rows, from other starts.
 
 A single group is searched at its size. Several are peeled off, the larger first, refined together,
-and each searched anew among the rows that the others leave; so the ``j``-th group is held to what
+and the rows of every two sides split anew; so the ``j``-th group is held to what
 the ``j``-th group of another table loses: of equal sizes, the one with the largest loss first. What
 another search calls its groups is settled by the rows that they share with those of the table, one
 to one, among the rows that it has seen.
@@ -32,8 +32,9 @@ from leftout.linalg.losses import Array
 from leftout.linalg.problem import Labels, Problem
 from leftout.running import Steps, imap_ordered, one_thread
 from leftout.solvers import Alternating, SearchResult, Solver, SolverContext, takes_sizes
+from leftout.solvers.alternating import refine
 from leftout.solvers.local_ascent import ROWS, climb_cost
-from leftout.solvers.multi import anew, peel, refine
+from leftout.solvers.multi import peel, split_anew
 
 T = TypeVar("T")
 Sizes = Sequence[int] | IntArray
@@ -186,7 +187,7 @@ def search_groups(
         return Partition.of(problem, one.labels, 2, one.own)
     labels = peel(quick(solver), problem, len(sizes), sizes, means)
     found = refine(problem, Partition.of(problem, labels, len(sizes) + 1))
-    found = anew(solver, problem, found, sizes, means)
+    found = split_anew(problem, found, rng)
     order = np.arange(len(sizes) + 1)
     for size in set(sizes):
         places = 1 + np.flatnonzero(np.asarray(sizes) == size)

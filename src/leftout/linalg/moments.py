@@ -200,12 +200,11 @@ def merge(a: Moments, b: Moments) -> Moments:
 
 def _combined(combine: Callable[..., Any], *parts: Moments) -> Moments:
     """Every field from those of the parts, which have one origin; ``kept`` where all know it."""
-    kept = [part.kept for part in parts]
-    return Moments(
-        *(combine(*fields) for fields in zip(*(part[:3] for part in parts), strict=True)),
-        parts[0].origin,
-        None if any(each is None for each in kept) else combine(*kept),
-    )
+    sums = zip(*(part[:3] for part in parts), strict=True)
+    count, total, second = (combine(*each) for each in sums)
+    known = [part.kept for part in parts]
+    kept = None if any(each is None for each in known) else combine(*known)
+    return Moments(count, total, second, parts[0].origin, kept)
 
 
 def without(a: Moments, b: Moments) -> Moments:

@@ -1,22 +1,20 @@
 """The search for several groups: peel them off one by one, then refine all of them together.
 
 Refining repeats exact steps, rows to sides by prices and components from moments, and ends at
-partitions that no such step raises. So it also starts from elsewhere: each group is searched anew
-among the rows that the others leave, the rows of two groups are split between them from random
-starts, groups of different sizes exchange these, and tables so small that it costs nothing are
-refined from random partitions as well.
+partitions that no such step raises. So it also starts from elsewhere: the rows of two sides, the
+rest's too, are split between them anew, and tables so small that it costs nothing are refined from
+random partitions as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.linalg.assignment import Partition, among, assign, row_values
+from leftout.linalg.assignment import Partition, among, side_weights
 from leftout.linalg.losses import Array
 from leftout.linalg.problem import MARGIN, Labels, Problem
 from leftout.solvers.alternating import LARGE, Alternating, as_result, exchange_rows, refine
@@ -24,12 +22,12 @@ from leftout.solvers.base import SearchResult, Solver, SolverContext, as_history
 from leftout.solvers.local_ascent import affordable, lay_out
 from leftout.text import number
 
-# Peeling a table of up to so many rows takes this part of a single search's starts for each group,
-# since each is searched anew, from so many starts, for so many rounds.
-_ROWS, _PART, _STARTS, _ANEW = 8192, 2, 8, 2
-# Random starts from which the rows of two groups are split between them, and steps from each; the
-# best goes on.
-_SPLITS, _SPLIT_STEPS, _LAST_STEPS = 8, 6, 50
+# Peeling a table of so many rows takes this part of a single search's starts for each group, since
+# splits go on from there.
+_FEWEST, _ROWS, _PART = 1024, 8192, 4
+# Random starts from which the rows of two sides are split between them, more of them on tables of
+# few rows, and steps from each; the best goes on. All pairs have so many turns, if each helps.
+_SPLITS, _SPLIT_STEPS, _LAST_STEPS, _TURNS = (4, 16), 4, 50, 4
 # Tables of up to so many rows are refined from so many random partitions, too.
 _TINY, _RANDOM = 64, 12
 # Rounds of exchanges, and on tables of more rows than this how many, with how many rows of a side
@@ -47,8 +45,7 @@ def maximise(
     """The best partition into ``n_groups`` groups and the rest that a search finds.
 
     One group is the solver's own search, and no group the partition in which all rows are the rest.
-    Several are peeled off and refined; then groups are searched anew, pairs of them split anew,
-    sizes exchanged where they are given, and rows.
+    Several are peeled off and refined; then pairs of sides are split anew, and rows exchanged.
 
     Parameters
     ----------
@@ -80,15 +77,8 @@ def maximise(
     first = Partition.of(problem, peeled, n_groups + 1)
     together = refine(problem, first).after(first)
     means.tell(f"together: disparity {number(together.value, digits=6)}")
-    best = apart = anew(solver, problem, together, sizes, means).after(together)
-    while True:
-        other = split_anew(problem, best, means.rng)
-        if sizes is not None:
-            other = sizes_exchanged(problem, other)
-        if other.value <= best.value:
-            break
-        best = anew(solver, problem, other, sizes, means)
-    best, (end, done) = best.after(apart), exchanged(problem, best, sizes is None)
+    best = split_anew(problem, together, means.rng).after(together)
+    end, done = exchanged(problem, best, sizes is None)
     for start in _random(problem, end, sizes is None, means.rng):
         other, settled = exchanged(problem, refine(problem, start), sizes is None)
         if other.value > end.value:
@@ -97,9 +87,9 @@ def maximise(
 
 
 def _with_part(solver: Solver, problem: Problem) -> Solver:
-    """The solver with fewer starts, where a table is not searched in parts."""
+    """The solver with fewer starts, where they take time and a table is not searched in parts."""
     free = isinstance(solver, Alternating) and solver.n_starts is None
-    if not free or len(problem.X) > _ROWS:
+    if not free or not _FEWEST < len(problem.X) <= _ROWS:
         return solver
     return Alternating(n_starts=max(affordable(lay_out(problem.narrow())) // _PART, 1))
 
@@ -118,38 +108,6 @@ def _random(
             labels = np.concatenate([least, more]).astype(np.int8)
         starts.append(Partition.of(problem, rng.permutation(labels), n_sides))
     return starts
-
-
-def anew(
-    solver: Solver,
-    problem: Problem,
-    best: Partition,
-    sizes: Sequence[int] | None,
-    means: SolverContext,
-) -> Partition:
-    """Each group searched anew, among the rows that the others leave, while that helps."""
-    if not isinstance(solver, Alternating):
-        return best
-    few = replace(solver, n_starts=_STARTS)
-    for _ in range(_ANEW):
-        before = best.value
-        for group in range(1, len(best.losses)):
-            left = np.isin(best.labels, (0, group))
-            size = None if sizes is None else int(best.sizes[group])
-            found = few.maximise(among(problem, left, size), means).labels
-            labels = best.labels.copy()
-            labels[left] = np.where(found == 1, group, 0)
-            if not np.array_equal(labels, best.labels):
-                best = _better(problem, best, labels)
-        if best.value <= before:
-            break
-    return best
-
-
-def _better(problem: Problem, best: Partition, labels: Labels) -> Partition:
-    """The best so far, or where refining other labels of as many sides ends."""
-    end = refine(problem, Partition.of(problem, labels, len(best.losses)))
-    return end if end.value > best.value else best
 
 
 def peel(
@@ -181,26 +139,38 @@ def peel(
     return labels
 
 
-def split_anew(problem: Problem, found: Partition, rng: np.random.Generator) -> Partition:
-    """The rows of every two groups split between them from random starts, while that helps.
+def split_anew(
+    problem: Problem, found: Partition, rng: np.random.Generator, turns: int = _TURNS
+) -> Partition:
+    """The rows of every two sides split between them anew and all refined, while that helps.
 
-    Two groups that each hold rows of both are often a partition that no single step raises.
+    From random starts, since two sides that each hold rows of both are often a partition that no
+    single step raises; and, of two groups, from each other's components: rows to sides keeps a
+    group's size, so it never learns that its directions deserve the size of another's.
     """
     best = found
-    if _is_large(problem):
-        return best
-    for pair in combinations(range(1, len(found.losses)), 2):
+    pairs = () if turns == 0 or _is_large(problem) else combinations(range(len(found.losses)), 2)
+    for pair in map(list, pairs):
         inside = np.isin(best.labels, pair)
-        task, sizes = among(problem, inside, None), best.sizes[list(pair)]
-        starts = rng.integers(len(task.X), size=(_SPLITS, 2 * task.d))
-        ends = [_split(task, sizes, _spanned(task, rows), _SPLIT_STEPS) for rows in starts]
-        _, _, own = max(ends, key=lambda end: end[0])
-        total, split, _ = _split(task, sizes, own, _LAST_STEPS)
-        if total > sizes @ best.losses[list(pair)]:
+        task, sizes = among(problem, inside, None), best.sizes[pair]
+        weights = side_weights(best.sizes.tolist())[pair]
+        count = int(np.clip(_ROWS // len(problem.X), *_SPLITS))
+        # by reach, so that the order of the rows changes nothing
+        rows = task.by_reach[rng.integers(len(task.X), size=(count, 2 * task.d))]
+        starts = [_spanned(task, each) for each in rows]
+        if pair[0] == 0:
+            starts = [np.stack([best.own[0], own[1]]) for own in starts]
+        ends = [_split(task, sizes, weights, own, _SPLIT_STEPS) for own in starts]
+        own = max(ends, key=lambda end: end[0])[2]
+        tried = [_split(task, sizes, weights, own, _LAST_STEPS)[1]]
+        if pair[0] and sizes[0] != sizes[1]:
+            tried.append(_split(task, sizes, weights, best.own[pair[::-1]], 1)[1])
+        for split in tried:
             labels = best.labels.copy()
             labels[inside] = np.asarray(pair, dtype=np.int8)[split]
-            best = _better(problem, best, labels)
-    return best
+            end = refine(problem, Partition.of(problem, labels, len(best.losses)))
+            best = end if end.value > best.value else best
+    return best if best.value <= found.value else split_anew(problem, best, rng, turns - 1)
 
 
 def _spanned(task: Problem, rows: NDArray[np.intp]) -> Array:
@@ -210,33 +180,18 @@ def _spanned(task: Problem, rows: NDArray[np.intp]) -> Array:
 
 
 def _split(
-    task: Problem, sizes: NDArray[np.intp], own: Array, steps: int
+    task: Problem, sizes: NDArray[np.intp], weights: Array, own: Array, steps: int
 ) -> tuple[float, Labels, Array]:
-    """:func:`refine` for two groups without a rest: what they lose in total, rows, components."""
+    """:func:`refine` for two sides alone: their weighted loss in total, rows, components."""
     best = (-np.inf, np.empty(0, dtype=np.int8), own)
     for _ in range(steps):
-        labels = assign(task.row_losses(own).T, sizes.tolist()).labels
+        first, other = weights[:, None] * task.row_losses(own)
+        labels = np.ones(len(first), dtype=np.int8)
+        labels[np.argsort(other - first, kind="stable")[: sizes[0]]] = 0
         losses, own = task.losses(labels)
-        if sizes @ losses <= best[0]:
+        if (value := float(weights * sizes @ losses)) <= best[0]:
             break
-        best = float(sizes @ losses), labels, own
-    return best
-
-
-def sizes_exchanged(problem: Problem, found: Partition) -> Partition:
-    """Two groups exchange their sizes and all are refined: the best of all pairs, or as it was.
-
-    Rows to sides keeps each group's size, so it never learns that a group's directions deserve the
-    size of another's.
-    """
-    best = found
-    for one, other in combinations(range(1, len(found.losses)), 2):
-        sizes = found.sizes.tolist()
-        if sizes[one] == sizes[other]:
-            continue
-        sizes[one], sizes[other] = sizes[other], sizes[one]
-        labels = assign(row_values(problem, found.own, sizes), sizes).labels
-        best = _better(problem, best, labels)
+        best = value, labels, own
     return best
 
 
