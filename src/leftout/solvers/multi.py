@@ -9,6 +9,7 @@ random partitions as well.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -27,7 +28,7 @@ from leftout.text import number
 _FEWEST, _ROWS, _PART = 1024, 8192, 4
 # Random starts from which the rows of two sides are split between them, more of them on tables of
 # few rows, and steps from each; the best goes on. All pairs have so many turns, if each helps.
-_SPLITS, _SPLIT_STEPS, _LAST_STEPS, _TURNS = (4, 16), 4, 50, 4
+_SPLITS, _SPLIT_STEPS, _LAST_STEPS, _TURNS, _CLIMBS = (4, 16), 4, 50, 4, 8
 # Tables of up to so many rows are refined from so many random partitions, too.
 _TINY, _RANDOM = 64, 12
 # Rounds of exchanges, and on tables of more rows than this how many, with how many rows of a side
@@ -144,9 +145,9 @@ def split_anew(
 ) -> Partition:
     """The rows of every two sides split between them anew and all refined, while that helps.
 
-    From random starts, since two sides that each hold rows of both are often a partition that no
-    single step raises; and, of two groups, from each other's components: rows to sides keeps a
-    group's size, so it never learns that its directions deserve the size of another's.
+    A group and the rest by a search for it; two groups from random starts, since where each holds
+    rows of both no single step may raise the value, and from each other's components: rows to sides
+    keeps a group's size, so it never learns that its directions deserve the size of another's.
     """
     best = found
     pairs = () if turns == 0 or _is_large(problem) else combinations(range(len(found.losses)), 2)
@@ -154,17 +155,19 @@ def split_anew(
         inside = np.isin(best.labels, pair)
         task, sizes = among(problem, inside, None), best.sizes[pair]
         weights = side_weights(best.sizes.tolist())[pair]
-        count = int(np.clip(_ROWS // len(problem.X), *_SPLITS))
-        # by reach, so that the order of the rows changes nothing
-        rows = task.by_reach[rng.integers(len(task.X), size=(count, 2 * task.d))]
-        starts = [_spanned(task, each) for each in rows]
-        if pair[0] == 0:
-            starts = [np.stack([best.own[0], own[1]]) for own in starts]
-        ends = [_split(task, sizes, weights, own, _SPLIT_STEPS) for own in starts]
-        own = max(ends, key=lambda end: end[0])[2]
-        tried = [_split(task, sizes, weights, own, _LAST_STEPS)[1]]
-        if pair[0] and sizes[0] != sizes[1]:
-            tried.append(_split(task, sizes, weights, best.own[pair[::-1]], 1)[1])
+        if pair[0] == 0:  # one group: searched as any other
+            one, few = replace(task, group_size=int(sizes[1])), Alternating(n_starts=_CLIMBS)
+            tried = [few.maximise(one, SolverContext(rng=rng)).labels]
+        else:
+            count = int(np.clip(_ROWS // len(problem.X), *_SPLITS))
+            # by reach, so that the order of the rows changes nothing
+            rows = task.by_reach[rng.integers(len(task.X), size=(count, 2 * task.d))]
+            starts = [_spanned(task, each) for each in rows]
+            ends = [_split(task, sizes, weights, own, _SPLIT_STEPS) for own in starts]
+            own = max(ends, key=lambda end: end[0])[2]
+            tried = [_split(task, sizes, weights, own, _LAST_STEPS)[1]]
+            if sizes[0] != sizes[1]:
+                tried.append(_split(task, sizes, weights, best.own[pair[::-1]], 1)[1])
         for split in tried:
             labels = best.labels.copy()
             labels[inside] = np.asarray(pair, dtype=np.int8)[split]
