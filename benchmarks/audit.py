@@ -142,8 +142,11 @@ def where_the_time_goes():
     for what, (_, file, *options) in TABLES.items():
         given = dict(zip(options[::2], options[1::2], strict=True))
         target, _, positive = given.get("--target", "").partition("=")
-        lists = {name: given[f"--{name}"].split(",") for name in ("categorical", "sensitive", "drop")
-                 if f"--{name}" in given}  # fmt: skip
+        lists = {
+            name: given[f"--{name}"].split(",")
+            for name in ("categorical", "sensitive", "drop")
+            if f"--{name}" in given
+        }
         spent, last = {}, ["", time.process_time()]
 
         def told(text, done, total, spent=spent, last=last):
