@@ -32,8 +32,6 @@ _LINES_ON_PARTS = 4
 _PASSES, LARGE, _LARGE_PASSES = 50, 1 << 22, 12
 # Ends that share so many of the rows that either has (Jaccard) are the same group.
 _SAME_ROWS = 0.9
-# Of so many times the rows of a group, what the rest loses is too little to lead climbs elsewhere.
-_MANY_MORE = 9
 # Rounds of exact exchanges.
 _ROUNDS = 10
 # Where the size is free: other sizes get this part of the starts, and are searched only if the
@@ -209,8 +207,6 @@ def _climb_many(
         n_climbs = max(n_climbs, 1)
     if not whole and share == 1 and n_starts is None:
         n_climbs = max(n_climbs, _LINES_ON_PARTS * _PER_LINE)
-    # what the rest of many more rows loses counts little; searches for their own sake look at it
-    alone = share > 1 and size * _MANY_MORE <= problem.n_rows
     lines = min(max(n_climbs // _PER_LINE, 1), _LINES if whole else 2 * _LINES)
     climbs = [n_climbs // lines + (i < n_climbs % lines) for i in range(lines)]
 
@@ -223,7 +219,7 @@ def _climb_many(
         if place and not whole:
             other, other_size = part_of(problem, size, rng)
             here = lay_out(other), other_size
-        _, own, agree = line(*here, count, rng, start, alone)
+        _, own, agree = line(*here, count, rng, start)
         return ascend(problem, own, size), agree and whole and lines == 1
 
     def ends() -> list[tuple[Partition, bool]]:

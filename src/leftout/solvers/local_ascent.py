@@ -301,26 +301,23 @@ def line(
     climbs: int,
     rng: np.random.Generator,
     start: Array | None,
-    alone: bool = False,
 ) -> tuple[float, Array, bool]:
     """Climb from several starts, later ones derived from the best; returns where the best ends.
 
-    And whether starts agree: two that were not derived from others end about as high. With the
-    group ``alone``, what little the rest loses counts in the last climb only: half the work.
+    And whether starts agree: two that were not derived from others end about as high.
     """
     chance = np.cumsum(np.maximum(slope.reach, 0.0), dtype=np.float64)
     value, best = -np.inf, slope.V
-    looked_at = slope._replace(n_rows=np.inf, all_kept=0.0) if alone else slope
     if start is not None:
         start = start.astype(slope.X.dtype)
-        value, best = climb(looked_at, start, size, SMALL_GAIN, MOST_PASSES, -np.inf)
+        value, best = climb(slope, start, size, SMALL_GAIN, MOST_PASSES, -np.inf)
     elif climbs == 1:  # nothing to compare it with: the last climb below is the only one
         best, climbs = _fresh(slope, chance, rng), 0
     fresh = max(1, climbs // 4)
     ends = np.full(climbs, -np.inf)
     for turn in range(climbs):
         own = _fresh(slope, chance, rng) if turn < fresh else _kicked(slope, best, chance, rng)
-        end = climb(looked_at, own, size, SMALL_GAIN, MOST_PASSES, value)
+        end = climb(slope, own, size, SMALL_GAIN, MOST_PASSES, value)
         ends[turn] = end[0]
         if end[0] > value:
             value, best = end
