@@ -29,7 +29,7 @@ def plainly_settled(value, others, asked):
     if n < 9:
         return False
     if above >= 3 and inside(above, n, 0.7).low > 0.05:
-        return True
+        return n >= 19 or (1 + above) / (1 + n) >= 0.25
     if n == 19 and above == 0:
         return value - max(others) >= 1.5 * np.std([*others, value])
     if n < 39:

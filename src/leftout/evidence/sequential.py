@@ -4,7 +4,7 @@ A p-value by rank needs many surrogates only where it is near the level. So they
 one until the answer is settled:
 
 - "no" as soon as three reach the table's value, and the 70% interval of what ever more surrogates
-  would give for p (Clopper and Pearson's) is above the level;
+  would give for p (Clopper and Pearson's) is above the level; before the 19th, p is 0.25, too;
 - "yes" after 19 of which none does, if the table stands clear of the highest of them, by 1.5
   standard deviations; from 39 on, if their rank says "yes" and the table stands clear, by 1.64
   standard errors, of the value that 5% of surrogates exceed. That is Cornish and Fisher's, from
@@ -29,7 +29,7 @@ import numpy as np
 from scipy import special
 
 from leftout.linalg.losses import Array
-from leftout.linalg.significance import LEVEL, Interval, reaching
+from leftout.linalg.significance import LEVEL, Interval, can_tell, reaching
 from leftout.running import Steps, imap_ordered, one_thread
 
 Outcome = TypeVar("Outcome")
@@ -38,6 +38,8 @@ Outcome = TypeVar("Outcome")
 FIRST_TABLES = 9
 # Fewer that reach the value never end the drawing with a "no".
 _TOO_MANY = 3
+# Of fewer tables than can tell, a "no" takes a p-value from here on (:class:`Trust` holds to it).
+_TELLS = 0.25
 # Standard deviations by which the value exceeds all of so many others, so that no more are drawn.
 _CLEAR = {19: 1.5}
 # From so many on, the value that a share LEVEL exceed is estimated from their moments; a table is
@@ -102,8 +104,8 @@ def should_stop(value: float, others: Array, asked: int) -> bool:
         values = np.append(others, value)
         return bool(value - others.max() >= _CLEAR[n] * values.std())
     _, low, high = p_value_interval(above, n, _STOPPING)
-    if above >= _TOO_MANY and low > LEVEL:
-        return True
+    if above >= _TOO_MANY and low > LEVEL:  # with so few tables that a p near 0.2 tells nothing: on
+        return can_tell(n) or (1 + above) / (1 + n) >= _TELLS
     if n < _FITTED:
         return False
     margin, error = _beyond_quantile(value, others)
