@@ -535,7 +535,7 @@ def test_the_command_repeats_the_run(tmp_path, table):
     options = ["--target", "paid=no", "--sensitive", "sex", "--drop", "score 5",
                "--components", "2", "--min-size", "40", "--size", "25%", "--surrogates", "3",
                "--restarts", "2", "--sample", "200",
-               "--seed", "7", "--rows", "1", "--quiet"]  # fmt: skip
+               "--seed", "7", "--rows", "1", "--min-cell", "0", "--quiet"]  # fmt: skip
     results = []
     for words in (["audit", str(file), *options, "--jobs", "1"], None):
         if words is None:
@@ -583,7 +583,7 @@ def test_a_sample_keeps_the_shares_of_the_target(table):
 
 def test_large_tables_are_trusted_on_a_part(monkeypatch, table):
     monkeypatch.setattr("leftout.auditing.group_selection.evidence_rows", lambda n_features: 150)
-    found = audit(table, target="paid", n_components=3, rows=1, group_size=0.2, **FEW)
+    found = audit(table, target="paid", n_components=3, rows=1, min_cell=0, group_size=0.2, **FEW)
     data = found.to_dict()
     valid(data)
     assert (
@@ -608,8 +608,9 @@ def test_large_tables_are_trusted_on_a_part(monkeypatch, table):
 def test_rows_are_counted_in_the_table_even_in_a_sample(table):
     indexed = table.set_index(pd.Index([f"r{i}" for i in range(len(table))]))
     found = audit(
-        indexed, target="paid", sample=120, group_size=30, n_surrogates=0, n_restarts=0, rows=2
-    )
+        indexed, target="paid", sample=120, group_size=30, n_surrogates=0, n_restarts=0, rows=2,
+        min_cell=0,
+    )  # fmt: skip
     assert len(found.groups) == 120 and found.groups.index[0] == f"r{found.groups['row'].iloc[0]}"
     for row in found.explanation.rows["left_out"]:
         assert row["values"]["town"] == table["town"][row["row"]]
