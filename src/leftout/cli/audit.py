@@ -104,7 +104,9 @@ def _run(
             from leftout.files import check_folder
 
             asked = {name: given[name] for name in AUDIT if name in given}
-            check_folder(folder, "audit.json", "report.html", "groups.csv", "groups.parquet")
+            check_folder(
+                folder, "audit.json", "report.html", "groups.csv", "groups.parquet", "annex.md"
+            )
             gate = ReleaseGate.of(*(given[name] for name in _GATE))
             gate.check_codes(CODES)
             report("reading the table", 0, 1)
@@ -123,7 +125,7 @@ def _run(
                 **where,
             )
             report("writing the report", 1, 1)
-            contents = _written(found)
+            contents = _written(found, given["annex"])
         from leftout.cli import terminal
 
         deliver(
@@ -135,9 +137,13 @@ def _run(
         gate.check(found)
 
 
-def _written(found: Audit) -> dict[str, str | bytes]:
+def _written(found: Audit, annex: bool) -> dict[str, str | bytes]:
     """What is written to the folder; of very many rows, their groups as Parquet."""
-    contents: dict[str, str | bytes] = {"report.html": found.html(), "audit.json": found.json()}
+    contents: dict[str, str | bytes] = {
+        "report.html": found.html(annex=annex), "audit.json": found.json(),
+    }  # fmt: skip
+    if annex:
+        contents["annex.md"] = found.annex()
     if found.chunks is not None:
         return contents | {"groups.parquet": found.parquet()}
     return contents | {"groups.csv": found.csv()}
