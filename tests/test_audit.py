@@ -34,7 +34,7 @@ from leftout.solvers.base import as_history
 from leftout.text import number
 
 SCHEMA = schema()
-FEW = {"n_surrogates": 19, "n_restarts": 5}
+FEW = {"n_surrogates": 19, "n_restarts": 5, "min_cell": 0}
 ASKED = {"sensitive": ["sex"], "n_components": 3, "encoding": "target", "group_size": 60} | FEW
 
 
@@ -583,7 +583,7 @@ def test_a_sample_keeps_the_shares_of_the_target(table):
 
 def test_large_tables_are_trusted_on_a_part(monkeypatch, table):
     monkeypatch.setattr("leftout.auditing.group_selection.evidence_rows", lambda n_features: 150)
-    found = audit(table, target="paid", n_components=3, rows=1, min_cell=0, group_size=0.2, **FEW)
+    found = audit(table, target="paid", n_components=3, rows=1, group_size=0.2, **FEW)
     data = found.to_dict()
     valid(data)
     assert (
