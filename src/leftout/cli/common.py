@@ -146,7 +146,7 @@ def deliver(
         failed = unwritable(folder, error)
     told = [
         f"{'Report' if path.suffix == '.html' else 'Written'}: {path}"
-        + " (row by row: as confidential as the table)" * (path.stem == "groups")
+        + " (row-level: as confidential as the table)" * (path.stem == "groups")
         for path in files
     ]
     show_or_dump(show, None if brief is None else {**brief, "files": list(map(str, files))}, told)
