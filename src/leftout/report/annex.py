@@ -14,7 +14,7 @@ Data = Mapping[str, Any]
 _NOT_HERE = "Not known to an audit; to be stated by whoever files this."
 
 
-class Part(NamedTuple):
+class AnnexPart(NamedTuple):
     """A table of the record: a number and title, the heads of its columns, its lines."""
 
     title: str
@@ -54,18 +54,18 @@ _METHOD = (
 )  # fmt: skip
 
 
-def annex(data: Data) -> list[Part]:
+def annex(data: Data) -> list[AnnexPart]:
     """The parts of the record, in order."""
     field = ("field", "from the audit")
     found = [
-        Part("Purpose", field, _purpose(data)),
-        Part("Data", field, _data(data)),
-        Part("Representation", field, _representation(data)),
-        Part("Method", field, list(_METHOD)),
-        Part("Findings", ("code", "status", "question", "detail"), _findings(data)),
-        Part("Limits", field, _limits(data)),
-        Part("Versions and command", field, _versions(data)),
-        Part("What regulations ask for", ("text", "what is asked for", "part of this record"),
+        AnnexPart("Purpose", field, _purpose(data)),
+        AnnexPart("Data", field, _data(data)),
+        AnnexPart("Representation", field, _representation(data)),
+        AnnexPart("Method", field, list(_METHOD)),
+        AnnexPart("Findings", ("code", "status", "question", "detail"), _findings(data)),
+        AnnexPart("Limits", field, _limits(data)),
+        AnnexPart("Versions and command", field, _versions(data)),
+        AnnexPart("What regulations ask for", ("text", "what is asked for", "part of this record"),
              list(_ASKED)),
     ]  # fmt: skip
     return [part._replace(title=f"{n}. {part.title}") for n, part in enumerate(found, 1)]
