@@ -781,7 +781,7 @@ def audit(**changed):
         "settings": Settings(
             target="paid", positive="yes", prediction="score", sensitive=["sex"],
             drop=["nr", "id"], n_components=3, min_group_size=0.05, n_restarts=6, n_surrogates=39,
-            random_state=4, rows=1, sample=10_010, missing="review=999",
+            random_state=4, rows=1, min_cell=0, sample=10_010, missing="review=999",
             dictionary="about/people-words.csv", encoding="target",
             numeric=["age"], command="leftout audit people.csv --target paid=yes --sensitive sex",
         ),

@@ -34,7 +34,7 @@ from leftout.solvers.base import as_history
 from leftout.text import number
 
 SCHEMA = schema()
-FEW = {"n_surrogates": 19, "n_restarts": 5}
+FEW = {"n_surrogates": 19, "n_restarts": 5, "min_cell": 0}
 ASKED = {"sensitive": ["sex"], "n_components": 3, "encoding": "target", "group_size": 60} | FEW
 
 
@@ -357,7 +357,7 @@ def test_sensitive_columns_without_groups_end_nothing(table):
     assert any("Known groups were not compared. The known column 'one'" in n for n in less.notes)
     answers = {finding.code: finding.status for finding in less.findings}
     assert (answers["K001"], answers["N001"]) == ("not applicable", "not run")
-    few = audit(plain.assign(rare=["y"] + ["x"] * 259), sensitive=["rare"], **asked)
+    few = audit(plain.assign(rare=["y"] + ["x"] * 259), sensitive=["rare"], min_cell=0, **asked)
     valid(json.loads(few.json()))
     assert "too small" in few.html() and few.known.measured == []
 
@@ -535,7 +535,7 @@ def test_the_command_repeats_the_run(tmp_path, table):
     options = ["--target", "paid=no", "--sensitive", "sex", "--drop", "score 5",
                "--components", "2", "--min-size", "40", "--size", "25%", "--surrogates", "3",
                "--restarts", "2", "--sample", "200",
-               "--seed", "7", "--rows", "1", "--quiet"]  # fmt: skip
+               "--seed", "7", "--rows", "1", "--min-cell", "0", "--quiet"]  # fmt: skip
     results = []
     for words in (["audit", str(file), *options, "--jobs", "1"], None):
         if words is None:
@@ -608,8 +608,9 @@ def test_large_tables_are_trusted_on_a_part(monkeypatch, table):
 def test_rows_are_counted_in_the_table_even_in_a_sample(table):
     indexed = table.set_index(pd.Index([f"r{i}" for i in range(len(table))]))
     found = audit(
-        indexed, target="paid", sample=120, group_size=30, n_surrogates=0, n_restarts=0, rows=2
-    )
+        indexed, target="paid", sample=120, group_size=30, n_surrogates=0, n_restarts=0, rows=2,
+        min_cell=0,
+    )  # fmt: skip
     assert len(found.groups) == 120 and found.groups.index[0] == f"r{found.groups['row'].iloc[0]}"
     for row in found.explanation.rows["left_out"]:
         assert row["values"]["town"] == table["town"][row["row"]]

@@ -68,7 +68,8 @@ def test_demo_audits_and_writes_a_report(demo_table, tmp_path):
 def test_rows_are_shown_only_when_asked_for(tmp_path):
     serving.people().to_csv(tmp_path / "t.csv", index=False)
     asked = ("--target", "approved", "--size", "30", "--surrogates", "0", "--restarts", "0")
-    result = call("audit", tmp_path / "t.csv", *asked, "--rows", "2", "--full", "--out", tmp_path)
+    rows = ("--rows", "2", "--min-cell", "0")
+    result = call("audit", tmp_path / "t.csv", *asked, *rows, "--full", "--out", tmp_path)
     text = " ".join(result.stdout.split())
     for words in (
         "Findings", "not run", "What it costs",
@@ -226,7 +227,7 @@ ASKED = [
     ("--sample 60", {"sample": 60}),
     ("--preset paper", {"preset": "paper"}),
     ("--seed 5", {"random_state": 5}),
-    ("--rows 2", {"rows": 2}),
+    ("--rows 2 --min-cell 0", {"rows": 2, "min_cell": 0}),
     ("--quick", {"quick": True}),
 ]
 
@@ -327,7 +328,7 @@ def test_an_option_that_is_given_twice_counts_twice(tmp_path):
     table.to_csv(tmp_path / "t.csv", index=False)
     words = ["audit", str(tmp_path / "t.csv"), "--drop", "a", "--drop", "b", "--missing", "n=999"]
     words += ["--missing", "m=998", "--size", "10", "--surrogates", "0", "--restarts", "0"]
-    ran = call(*words, "--out", tmp_path / "out")
+    ran = call(*words, "--min-cell", "0", "--out", tmp_path / "out")
     assert ran.exit_code == 0, ran.output
     data = json.loads((tmp_path / "out" / "audit.json").read_text())
     lines = {line["name"]: line for line in data["columns"]}

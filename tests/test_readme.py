@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from click.testing import CliRunner
 
+import known
 import leftout
 import serving
 from leftout import losses
@@ -51,7 +54,7 @@ def test_every_example_is_run_below():
         "docs/guide/audit.md": 1,
         "docs/guide/explain.md": 2,
         "docs/guide/fair.md": 4,
-        "docs/guide/gate.md": 2,
+        "docs/guide/gate.md": 3,
         "docs/guide/groups.md": 1,
         "docs/guide/harm.md": 1,
         "docs/guide/mitigate.md": 3,
@@ -82,6 +85,19 @@ def test_examples_of_a_gate(lines_of):
     same, *changed = lines_of("docs/guide/gate.md", 1)
     assert same.startswith("Nothing has changed beyond noise")
     assert any(line.startswith("Rows where x3 is") for line in changed)
+
+
+def test_an_audit_is_logged(monkeypatch):
+    logged = {}
+    mlflow = ModuleType("mlflow")
+    mlflow.log_metrics = mlflow.set_tags = logged.update
+    mlflow.log_text = lambda text, path: logged.update({path: text})
+    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
+    names = {}
+    exec(EXAMPLES["docs/guide/gate.md"][2], names)
+    names["log_audit"](known.audit())
+    assert logged["left_out_rows"] == 1_267 and logged["D001"] == "found"
+    assert "leftout/annex.md" in logged and "A record to file" in logged["leftout/report.html"]
 
 
 def test_commands_of_a_gate(tmp_path, monkeypatch):

@@ -51,7 +51,7 @@ def hostile_table() -> pd.DataFrame:
 def hostile():
     return audit(
         hostile_table(), target="+target", sensitive=[HOSTILE[1]], group_size=30, n_surrogates=2,
-        n_restarts=3, rows=2,
+        n_restarts=3, rows=2, min_cell=0,
     )  # fmt: skip
 
 

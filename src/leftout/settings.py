@@ -360,6 +360,9 @@ EXECUTION = {
     "baseline": Setting(
         "an earlier audit.json that nothing may have changed from, beyond noise", "--baseline",
         "FILE", in_python=False, guide=_GATE),
+    "annex": Setting(
+        "add a record to file to the report, and write annex.md", "--annex", takes=bool,
+        in_python=False, guide="[more](gate.md#a-record-to-file)"),
     "full": Setting("print the findings too", "--full", takes=bool, in_python=False),
 }  # fmt: skip
 # Options of other commands.

@@ -277,7 +277,7 @@ class HeldOutRule(Serializable):
         made = cls(
             origin=_short(rule.shared.origin), components=_short(rule.shared.components),
             own=_short(rule.own), sizes=rule.sizes, offsets=_short(rule.offsets), threshold=0.0,
-            sentence=None if found is None or found.count < fewest else found.alternatives,
+            sentence=None if found is None else _large(found.alternatives, columns, fewest),
         )  # fmt: skip
         return replace(made, threshold=float(np.quantile(made.errors(X), 1.0 - TENTH)))
 
@@ -325,6 +325,16 @@ class HeldOutRule(Serializable):
             under = any_of([[c.holds(columns[c.column]) for c in both] for both in self.sentence])
             found["covered"] = _mean(under, errors > self.threshold)
         return found
+
+
+def _large(
+    alternatives: Sequence[tuple[Condition, ...]], columns: Sequence[Column], fewest: int
+) -> tuple[tuple[Condition, ...], ...] | None:
+    """Alternatives of a sentence that cover enough rows."""
+    known = {column.name: column for column in columns}
+    held = [any_of([[c.holds(known[c.column]) for c in both]]) for both in alternatives]
+    pairs = zip(alternatives, held, strict=True)
+    return tuple(both for both, mask in pairs if mask.sum() >= fewest) or None
 
 
 def _mean(values: Mask, among: Mask) -> tuple[float, Array]:

@@ -24,6 +24,7 @@ from leftout.auditing.group_result import (
     GroupResult,
 )
 from leftout.auditing.result import Audit
+from leftout.auditing.small_cells import without_small_cells
 from leftout.data.encoding import LARGE_INDICATORS
 from leftout.data.profiling.column_types import ColumnFacts
 from leftout.errors import parameter_label
@@ -85,7 +86,7 @@ def with_findings(found: Audit, skipped: str) -> Audit:
 
     ``skipped``: why there is no evidence, if there is none.
     """
-    found = replace(found, skipped=skipped)
+    found = without_small_cells(replace(found, skipped=skipped))
     groups = found.left_out_groups
     if found.alone:
         asked = [each.ask(found, groups[0]) for each in _QUESTIONS if each.code != "G001"]

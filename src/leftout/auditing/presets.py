@@ -73,6 +73,12 @@ def _clashes(asked: Settings) -> Iterator[str]:
             f"The preset {preset!r} has an encoding of its own, but features or a pipeline were "
             "given. Leave the preset out."
         )
+    if asked.rows and asked.min_cell > 1:
+        yield (
+            f"{label('rows', asked.rows)} shows single rows, but nothing of fewer than "
+            f"{asked.min_cell} rows is to be told. If these may be handed on, add "
+            f"{label('min_cell', 0)}; or leave the rows out."
+        )
     if asked.n_groups != 1:
         yield from _made_for_one_group(asked)
     if preset is None and asked.encoding == "target" and asked.target is None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from leftout.auditing.given import Audited
 from leftout.auditing.readings import Blanks
+from leftout.auditing.small_cells import rare_features
 from leftout.data.profiling.relations import Relation
 from leftout.data.profiling.sentinels import Suspect
 from leftout.files import Serializable
@@ -49,12 +50,14 @@ class TableRecord(Serializable):
     @classmethod
     def of(cls, audit: Any) -> TableRecord:
         intake = audit.intake
+        rare = rare_features(intake, audit.settings.min_cell)
         of_intake = (
-            "source", "feature_names", "positive", "sensitive", "dropped", "leaks", "copies",
+            "source", "positive", "sensitive", "dropped", "leaks", "copies",
             "proxies", "suspects",
         )  # fmt: skip
         return cls(
             **{name: getattr(intake, name) for name in of_intake},
+            feature_names=[rare.get(name, name) for name in intake.feature_names],
             rows=audit.n_rows,
             rows_in_table=intake.n_rows,
             features=intake.X.shape[1],

@@ -42,6 +42,7 @@ from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import NamedGroups
 from leftout.linalg.losses import Array
 from leftout.report import pages
+from leftout.report.annex import markdown
 from leftout.settings import Settings
 
 if TYPE_CHECKING:
@@ -366,13 +367,20 @@ class Audit(Serializable):
             del data["scale"]
         return data
 
-    def to_html(self, path: str | os.PathLike[str]) -> Path:
-        """Write the report, one file that needs nothing else; it appears whole or not at all."""
-        return write_whole(path, self.html())
+    def to_html(self, path: str | os.PathLike[str], *, annex: bool = False) -> Path:
+        """Write the report, one file that needs nothing else; it appears whole or not at all.
 
-    def html(self) -> str:
+        ``annex``: with a page that is a record to file.
+        """
+        return write_whole(path, self.html(annex=annex))
+
+    def html(self, *, annex: bool = False) -> str:
         """The report's text."""
-        return pages.page(self.to_dict())
+        return pages.page(self.to_dict(), annex)
+
+    def annex(self) -> str:
+        """A record to file, as Markdown: what was done and found, and what it is evidence of."""
+        return markdown(self.to_dict())
 
     def csv(self) -> str:
         """The text of groups.csv."""

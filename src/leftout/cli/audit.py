@@ -104,8 +104,8 @@ def _run(
             from leftout.files import check_folder
 
             asked = {name: given[name] for name in AUDIT if name in given}
-            names = ("audit.json", "report.html", "groups.csv", "groups.parquet", "report.pdf")
-            check_folder(folder, *names)
+            results = ("audit.json", "report.html", "report.pdf", "annex.md")
+            check_folder(folder, *results, "groups.csv", "groups.parquet")
             gate = ReleaseGate.of(*(given[name] for name in _GATE))
             gate.check_codes(CODES)
             report("reading the table", 0, 1)
@@ -124,7 +124,7 @@ def _run(
                 **where,
             )
             report("writing the report", 1, 1)
-            contents = _written(found, given["pdf"])
+            contents = _written(found, given["annex"], given["pdf"])
         from leftout.cli import terminal
 
         deliver(
@@ -136,13 +136,16 @@ def _run(
         gate.check(found)
 
 
-def _written(found: Audit, pdf: bool) -> dict[str, str | bytes]:
+def _written(found: Audit, annex: bool, pdf: bool) -> dict[str, str | bytes]:
     """What is written to the folder; of very many rows, their groups as Parquet."""
-    contents: dict[str, str | bytes] = {"report.html": found.html(), "audit.json": found.json()}
+    page = found.html(annex=annex)
+    contents: dict[str, str | bytes] = {"report.html": page, "audit.json": found.json()}
+    if annex:
+        contents["annex.md"] = found.annex()
     if pdf:
         from leftout.report import printing
 
-        printed, why = printing.pdf(found.html())
+        printed, why = printing.pdf(page)
         if printed is None:
             click.echo(why, err=True)
         else:

@@ -144,7 +144,11 @@ def deliver(
         _WRITTEN.append(folder)
     except OSError as error:
         failed = unwritable(folder, error)
-    also = [f"{'Report' if path.suffix == '.html' else 'Written'}: {path}" for path in files]
+    also = [
+        f"{'Report' if path.suffix == '.html' else 'Written'}: {path}"
+        + " (row-level: as confidential as the table)" * (path.stem == "groups")
+        for path in files
+    ]
     show_or_dump(show, None if brief is None else {**brief, "files": list(map(str, files))}, also)
     if failed is not None:
         raise failed

@@ -13,6 +13,7 @@ from leftout.evidence.verdict import VERDICTS
 from leftout.fair.mitigation import describe_gap
 from leftout.groups.decomposition import PART_NAMES
 from leftout.linalg.significance import describe_p
+from leftout.report.annex import annex
 from leftout.report.sections import group_section, ranked, sections
 from leftout.report.templating import environment
 from leftout.text import ZERO_LOSS, number, percent
@@ -21,9 +22,9 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _DASH = "\u2013"
 
 
-def page(data: Mapping[str, Any]) -> str:
-    """The report: one HTML page with all that it needs."""
-    return rendered("page.html", _shown(data))
+def page(data: Mapping[str, Any], to_file: bool = False) -> str:
+    """The report: one HTML page with all that it needs; with a record ``to_file``."""
+    return rendered("page.html", _shown(data, to_file))
 
 
 def first_screen(data: Mapping[str, Any]) -> str:
@@ -31,11 +32,12 @@ def first_screen(data: Mapping[str, Any]) -> str:
     return _templates().get_template("screen.html").render(_shown(data))
 
 
-def _shown(data: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(data: Mapping[str, Any], to_file: bool = False) -> dict[str, Any]:
     """What templates are given."""
     each = [group_section(data, group) for group in data["groups"]]
     several = each if len(each) > 1 else []
     whole = {**data, **({} if several else each[0]), "findings": data["findings"]}
+    whole["annex"] = annex(data) if to_file else []
     more = {
         "answers": {finding["code"]: finding for finding in data["findings"]},
         "sections": sections(whole, several),

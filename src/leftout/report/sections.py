@@ -30,11 +30,13 @@ _SECTIONS = {
     "settings": (
         "Settings", "Settings, and how to repeat this", "The command, the table and the versions.",
     ),
+    "annex": ("A record to file", "", "What was done and found, beside what regulations ask for."),
     "glossary": ("Glossary", "", "What the words mean."),
 }  # fmt: skip
 # Those that are there only if something else is, and those that several groups have in their own.
 _NEED = {
     "names": ["named"], "known": ["known"], "harm": ["harm", "prediction"],
+    "annex": ["annex"],
 }  # fmt: skip
 _OF_EACH = ("who", "real", "drivers", "rules", "typical")
 
