@@ -167,6 +167,8 @@ def _sentence(
 
 
 def _share(share: float, size: int, fewest: int) -> float:
+    if not np.isfinite(share):  # nobody's value is known
+        return share
     count = round(share * size)
     near = kept(count, size, fewest)
     return share if near == count else near / size
