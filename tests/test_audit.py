@@ -777,4 +777,4 @@ def test_names_of_very_many_columns_have_one_condition():
     wide = pd.DataFrame(rng.standard_normal((210, 205)), columns=[f"c{i}" for i in range(205)])
     found = audit(wide, n_components=5, group_size=60, n_surrogates=0, n_restarts=0)
     assert found.named.depth == 1
-    assert "the groups that one condition names and that lose most" in found.html()
+    assert "the subgroups that one condition describes and that lose most" in found.html()

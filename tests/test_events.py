@@ -62,6 +62,6 @@ def test_lines_of_json_tell_progress_answers_and_the_end(file, tmp_path, monkeyp
     assert done["lines"] == written["answer"]["lines"]
     assert done["verdict"] == written["groups"][0]["trust"]["verdict_name"]
     files = sorted(path.name for path in (tmp_path / "result").iterdir())
-    assert files == ["audit.json", "groups.csv", "report.html"]
+    assert files == ["answer.html", "audit.json", "groups.csv", "report.html"]
     assert written["table"]["source"] == written["file"]["name"] == "our people.csv"
     assert written["settings"]["command"] == settings["command"]
