@@ -82,8 +82,13 @@ def test_the_first_answer_is_told_once_and_is_that_of_the_end(table):
     assert str(early.explanation.sentence) == str(whole.explanation.sentence)
     quick = audit(table, target="paid", sensitive=["sex"], quick=True, **FEW)
     a, b = (json.loads(each.json()) for each in (early, quick))
+    # a whole audit searches from other starts first, and learns what to compare with last
+    further = {"S001", "S002"}
     for data in (a, b):
         del data["created"], data["settings"]
+        for told in (data, data["groups"][0]):
+            told["findings"] = [each for each in told["findings"] if each["code"] not in further]
+    assert (a.pop("baseline"), b.pop("baseline") is None) == (None, False)
     assert a == b
     # what is quick has no second answer
     never = []

@@ -319,5 +319,7 @@ EXPERTS = {
     "preset": "preset", "n_groups": "several groups", "engine": "engine", "scheduler": "engine",
     "memory": "engine", "features": "features", "pipeline": "a pipeline",
     "pipeline_step": "a pipeline", "trust_types": "a pipeline", "scaling": "the scaling",
-    "sheet": "a sheet",
+    "sheet": "a sheet", "min_cell": "smallest cell", "annex": "record to file",
+    "fail_on": "conditions", "max_loss": "conditions", "max_harm": "conditions",
+    "baseline": "conditions",
 }  # fmt: skip
