@@ -177,7 +177,7 @@ def bounds_of(count: int, of: int, fewest: int) -> tuple[int, int]:
     >>> [bounds_of(count, 34, 10) for count in (0, 4, 20, 30, 34)]
     [(0, 0), (0, 10), (20, 20), (24, 34), (34, 34)]
     """
-    if count == of or fewest <= count <= of - fewest or not count:
+    if not 0 < count < of or fewest <= count <= of - fewest:
         return count, count
     return (0, min(fewest, of)) if count < fewest else (of - fewest, of)
 

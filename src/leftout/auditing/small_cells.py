@@ -75,8 +75,8 @@ def without_small_cells(audit: Any) -> Any:
         ]  # fmt: skip
         after = replace(after, lines=lines)
     intake = replace(
-        intake, facts=_facts(intake, fewest, rare),
-        suspects=[s for s in intake.suspects if not small(s.rows, n, fewest)],
+        intake, facts=_facts(intake, audit.n_rows, fewest, rare),
+        suspects=[s for s in intake.suspects if not small(s.rows, audit.n_rows, fewest)],
     )  # fmt: skip
     lost = {
         "O001": audit.intake.target is not None,
@@ -103,12 +103,12 @@ def rare_features(intake: PreparedTable, fewest: int) -> dict[str, str]:
     return found
 
 
-def _facts(intake: PreparedTable, fewest: int, rare: Mapping[str, str]) -> list[Any]:
+def _facts(intake: PreparedTable, n_rows: int, fewest: int, rare: Mapping[str, str]) -> list[Any]:
     """What is said of columns, without values and ends of scales that few rows have."""
     columns, made = {column.name: column for column in intake.searched}, []
     for fact in intake.facts:
         count, why = int(fact.missing), fact.why
-        missing = rows_between(*bounds_of(count, len(intake.rows), fewest))
+        missing = rows_between(*bounds_of(count, n_rows, fewest))
         if missing != count:
             why = why.replace(f"missing in {counted(count, 'row')}", f"missing in {missing} rows")
         how, plan, column = fact.how, fact.becomes, columns.get(fact.label)
