@@ -13,8 +13,10 @@ from html import escape
 import numpy as np
 import pandas as pd
 import pytest
+from jsonschema import Draft202012Validator
 
-from leftout import InputError, audit
+from leftout import InputError, audit, datasets
+from leftout.auditing.schema import schema
 from leftout.auditing.small_cells import RARE, _known
 from leftout.data.conditions import Condition
 from leftout.explain.sentence import Sentence
@@ -116,6 +118,7 @@ def audits():
 def test_every_figure_of_an_audit_is_true_and_of_enough_rows(seed, audits):
     raw, (found, every) = table(seed), audits(seed)
     data, full = json.loads(found.json()), json.loads(every.json())
+    Draft202012Validator(schema()).validate(data)
     labels = found.partition.labels_
     assert np.array_equal(labels, every.partition.labels_)
     group, m = labels == 1, len(raw)
@@ -211,6 +214,24 @@ def test_a_sensitive_column_of_few_others_is_told_of_without_its_figures():
     assert said.status == "found" and said.detail.startswith("It differs in sex, too few rows")
     assert said.detail in found.explanation.summary()
     assert "sex" not in json.dumps(found.explanation.to_dict())
+
+
+def test_an_outcome_of_few_in_one_of_several_groups():
+    X, group = datasets.make_planted(260, 8, 2, [30, 50], random_state=0)
+    raw = pd.DataFrame(X).add_prefix("score ")
+    raw["paid"] = np.where(np.arange(260) % 2, "yes", "no")
+    asked = {"n_groups": 2, "group_size": [30, 50], "n_components": 2, "quick": True}
+    labels = audit(raw.drop(columns="paid"), **asked).partition.labels_
+    raw.loc[np.flatnonzero(labels == 1)[4:], "paid"] = "no"  # at most 4 of 30
+    raw.loc[np.flatnonzero(labels == 1)[:2], "paid"] = "yes"
+    found = audit(raw, target="paid", **asked)
+    first, second = found.left_out_groups
+    assert first.explanation.outcome == [] and second.explanation.outcome
+    told = [next(e for e in each.findings if e.code == "O001") for each in (first, second)]
+    assert (told[0].status, told[0].detail) == ("not run", "Too few rows to tell.")
+    assert told[1].status in ("found", "not found")
+    assert "Group 1: Too few rows to tell the outcome." in found.answer.cost
+    assert found.html() and found.summary()
 
 
 def known(counts):
