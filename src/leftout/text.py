@@ -1,5 +1,6 @@
 """Names, values and numbers as text that says what they are, and nothing else."""
 
+import math
 import re
 import unicodedata
 from decimal import Decimal
@@ -166,6 +167,53 @@ def percents(*shares: float) -> list[str]:
     if len(set(whole)) == len({round(share, 4) for share in shares}):
         return whole
     return [percent(share, 1) for share in shares]
+
+
+def bounds_of(count: int, of: int, fewest: int) -> tuple[int, int]:
+    """A count twice; or, where it or what it leaves is a small cell, ends that it lies between.
+
+    Examples
+    --------
+    >>> [bounds_of(count, 34, 10) for count in (0, 4, 20, 30, 34)]
+    [(0, 0), (0, 10), (20, 20), (24, 34), (34, 34)]
+    """
+    if not 0 < count < of or fewest <= count <= of - fewest:
+        return count, count
+    return (0, min(fewest, of)) if count < fewest else (of - fewest, of)
+
+
+def rows_between(low: int, high: int) -> int | str:
+    """A count of rows that lies between two ends, as far as these tell it.
+
+    Examples
+    --------
+    >>> rows_between(20, 20), rows_between(0, 10), rows_between(24, 34)
+    (20, 'fewer than 10', '24 to 34')
+    """
+    if low == high:
+        return low
+    return f"{low:,} to {high:,}" if low > 0 else f"fewer than {high:,}"
+
+
+def share_between(low: float, high: float) -> float | str:
+    """A share that lies between two ends, as far as these tell it: rounded outwards.
+
+    Examples
+    --------
+    >>> share_between(0.5, 0.5), share_between(24 / 34, 1.0), share_between(0.0, 10 / 34)
+    (0.5, 'at least 70%', 'at most 30%')
+    """
+    if low == high:
+        return low
+    least, most = math.floor(100 * low), math.ceil(100 * high)
+    if least <= 0:
+        return f"at most {most}%" if most < 100 else "some"
+    return f"at least {least}%" if most >= 100 else f"{least}% to {most}%"
+
+
+def shown_share(share: float | str) -> str:
+    """A share as per cent, or what is told of it in words."""
+    return share if isinstance(share, str) else percent(share)
 
 
 def part_of(share: float) -> str:

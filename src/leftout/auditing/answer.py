@@ -16,7 +16,7 @@ from leftout.explain.sentence import Sentence
 from leftout.fair.assessment import Afterwards
 from leftout.fair.mitigation import Mitigation
 from leftout.groups.left_out import LeftOut
-from leftout.text import listed, number, part_of, percents
+from leftout.text import listed, number, part_of, percents, shown_share
 
 # Findings whose cautions are said with the answer, most serious first: the first, and a second one
 # where the answer has no more words with it.
@@ -108,7 +108,7 @@ def _who(sentence: Sentence | None) -> str:
     """The sentence, how much of the group it covers, and how much of what it selects is in it."""
     if sentence is None:
         return "No condition on the columns describes them."
-    (covered,), (inside,) = percents(sentence.recall), percents(sentence.precision)
+    covered, inside = shown_share(sentence.told_recall), shown_share(sentence.told_precision)
     text = f"In {covered} of them, {sentence.words}; {inside} of such rows belong to the group."
     if sentence.describes:
         return text
@@ -159,7 +159,10 @@ def _costs(groups: Sequence[GroupResult], harm: Harm | None) -> str:
     """What a model pays for seeing components; where none was fitted, the outcome on both sides."""
     paid = [group.harm for group in groups if group.harm is not None]
     if harm is None or len(paid) < len(groups):
-        return _of_each(groups, [_outcomes(each) for each in groups])
+        said = [_outcomes(each) for each in groups]
+        if any(said):
+            said = [each or "Too few rows to tell the outcome." for each in said]
+        return _of_each(groups, said)
     if len(paid) == 1:
         return paid[0].told_brief
     each = _of_each(groups, [f"{one.told_errors}. {one.told_verdict}" for one in paid])

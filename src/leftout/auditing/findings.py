@@ -39,6 +39,8 @@ from leftout.text import as_name, counted, leading, listed, number, percent, poi
 
 # Yes, no, None (not run) or a status; the detail; a caution, where there is one.
 Answered = tuple[bool | str | None, str] | tuple[bool | str | None, str, str]
+# What these say where nothing is left of what they look at, since it is of too few rows to be told.
+_NOTHING_SEEN = {"O001": NOT_APPLICABLE, "T004": False, "T007": False}
 # Words of column names that a caution has room for.
 _SHORT = 5
 # Shares of the variance that differ by less are equal.
@@ -63,6 +65,8 @@ class Question(NamedTuple):
         given = of[self.of]
         answer = self.answer(*given) if given[0] is not None else (None, audit.skipped)
         answered, detail, *caution = answer
+        if self.code in audit.untold and answered == _NOTHING_SEEN[self.code]:
+            answered, detail = None, "Too few rows to tell."
         if not isinstance(answered, str):
             answered = NOT_RUN if answered is None else FOUND if answered else NOT_FOUND
         title = self.title.format(
@@ -257,18 +261,21 @@ def _described(audit: Audit, group: GroupResult) -> Answered:
 def _aligned(audit: Audit, group: GroupResult) -> Answered:
     if not audit.intake.sensitive:
         return NOT_APPLICABLE, _no_sensitive()
-    lines = [line for line in group.explanation.alignment if not line.searched]
-    if not lines:
+    told = group.explanation
+    lines, untold = (
+        [line for line in of if not line.searched] for of in (told.alignment, told.untold)
+    )
+    if not lines and not untold:
         detail = "No sensitive column varies, so there was nothing to compare with."
         return NOT_APPLICABLE, detail
-    alike = claims(lines)
-    columns = {line.column for line in alike or lines}
+    alike = claims(lines + untold)
+    columns = {line.column for line in alike or lines + untold}
     proxies = [line for line in audit.intake.proxies if line.of in columns]
     stand = leading([f"{as_name(p.column)} for {as_name(p.of)}" for p in proxies])
     seen = f" The search saw columns that tell of them: {stand} (A002)." if proxies else ""
     if not alike:
         seen = seen or " Columns that were searched may stand for them."
-    return bool(alike), f"{describe_claims(lines)}{seen}"
+    return bool(alike), f"{describe_claims(lines, untold)}{seen}"
 
 
 @_question("O001", "The outcome differs between the group and the rest", of="group")

@@ -80,6 +80,8 @@ class Audit(Serializable):
         Why that was not measured, where it was to be.
     afterwards : Afterwards or None
         Whom the representation audited, Fair PCA for the groups and MinimaxPCA leave worst off.
+    untold : frozenset of str
+        Codes of findings that rest on more than may be told: some of it is of too few rows.
     skipped : str
         Why no evidence was gathered, where none was.
     findings : list of Finding
@@ -130,6 +132,7 @@ class Audit(Serializable):
     afterwards: Afterwards | None = None
     no_afterwards: str = ""
     skipped: str = ""
+    untold: frozenset[str] = frozenset()
     findings: list[Finding] = field(default_factory=list)
     readings: Readings | None = None
     blanks: Blanks | None = None

@@ -1,48 +1,51 @@
 """Nothing that people are handed counts or describes fewer rows than ``min_cell``.
 
-Cells of a list (rules, known groups, values that look odd) are left out, and so is what would give
-them away by subtraction. What an answer rests on (the sentence, shares, outcomes) keeps its words;
-its counts are moved to the nearest that leave no cell of 1 to ``min_cell - 1`` rows, in the group
-or in the rest. Done once, before anything is worded.
+What is one of a list (rules, known groups, values that look odd) is left out where it, or what it
+leaves of its side, is a small cell; so is what would give it away by subtraction. What an answer
+rests on is told in bounds. No figure is changed: what is told is so.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from itertools import compress
+from operator import not_
+from typing import Any
 
 import numpy as np
 
+from leftout.data.columns import Column
 from leftout.data.conditions import Mask
 from leftout.data.encoding import CategoricalEncoding, NumericEncoding, as_read
 from leftout.data.preparation import PreparedTable
 from leftout.explain import Explanation
+from leftout.explain.alignment import Alignment, Typical
 from leftout.explain.sentence import Sentence
 from leftout.groups.known import KnownGroup
 from leftout.groups.outcome import Outcome
-from leftout.linalg.significance import Interval
+from leftout.text import bounds_of, counted, rows_between
 
-T = TypeVar("T")
 RARE = "(rare)"
 
 
-def kept(count: int, of: int, fewest: int) -> int:
-    """The nearest count that leaves no small cell, itself or in what is left.
+def small(count: int, of: int, fewest: int) -> bool:
+    """Whether a count, or what it leaves, is of fewer rows, and of some.
 
     Examples
     --------
-    >>> [kept(count, 100, 10) for count in (0, 3, 7, 50, 93, 100)]
-    [0, 0, 10, 50, 90, 100]
-    >>> kept(8, 15, 10)
-    15
+    >>> small(34, 34, 10), small(30, 34, 10)
+    (False, True)
     """
-    if count in (0, of) or fewest <= count <= of - fewest:
-        return count
-    fits = [0, of] + [min(max(count, fewest), of - fewest)] * (of >= 2 * fewest)
-    return min(fits, key=lambda other: abs(other - count))
+    low, high = bounds_of(count, of, fewest)
+    return low < high
+
+
+def few(line: Outcome | Alignment | Typical, fewest: int) -> bool:
+    """Whether its shares tell a small cell of either side."""
+    return any(small(cell, sum(side), fewest) for side in line.cells for cell in side)
 
 
 def without_small_cells(audit: Any) -> Any:
@@ -55,26 +58,35 @@ def without_small_cells(audit: Any) -> Any:
         replace(each, explanation=_explanation(each, intake, fewest, rare))
         for each in audit.left_out_groups
     ]
-    known, named = audit.known, audit.named
+    known, named, n = audit.known, audit.named, len(intake.rows)
     if known is not None:
         known = replace(known, groups=_known(known.groups, known.n_rows, fewest))
     if named is not None:
-        n = len(intake.rows)
         named = replace(named, groups=[
-            replace(each, outcome=_outcome(each.outcome, each.size, n - each.size, fewest))
-            for each in named.groups if each.size == kept(each.size, n, fewest)
+            replace(each, outcome=_outcome(each.outcome, n, fewest)) for each in named.groups
+            if not small(each.size, n, fewest)
         ])  # fmt: skip
-    intake = replace(
-        intake, facts=_facts(intake, fewest, rare),
-        suspects=[each for each in intake.suspects if each.rows >= fewest],
-    )  # fmt: skip
     after = audit.afterwards
     if after is not None:
-        lines = [replace(e, who=_sentence(e.who, audit.intake, fewest)) for e in after.lines]
+        lines = [
+            each if each.who is None
+            else replace(each, who=of_enough_rows(each.who, intake.columns, each.worst, fewest))
+            for each in after.lines
+        ]  # fmt: skip
         after = replace(after, lines=lines)
+    intake = replace(
+        intake, facts=_facts(intake, audit.n_rows, fewest, rare),
+        suspects=[s for s in intake.suspects if not small(s.rows, audit.n_rows, fewest)],
+    )  # fmt: skip
+    lost = {
+        "O001": audit.intake.target is not None,
+        "T004": len(intake.suspects) < len(audit.intake.suspects),
+        "T007": [each.strays for each in intake.facts] != [e.strays for e in audit.intake.facts],
+    }
     return replace(
-        audit, left_out_groups=groups, known=known, named=named, afterwards=after, intake=intake
-    )
+        audit, left_out_groups=groups, known=known, named=named, afterwards=after, intake=intake,
+        untold=frozenset(code for code in lost if lost[code]),
+    )  # fmt: skip
 
 
 def rare_features(intake: PreparedTable, fewest: int) -> dict[str, str]:
@@ -91,10 +103,14 @@ def rare_features(intake: PreparedTable, fewest: int) -> dict[str, str]:
     return found
 
 
-def _facts(intake: PreparedTable, fewest: int, rare: Mapping[str, str]) -> list[Any]:
+def _facts(intake: PreparedTable, n_rows: int, fewest: int, rare: Mapping[str, str]) -> list[Any]:
     """What is said of columns, without values and ends of scales that few rows have."""
     columns, made = {column.name: column for column in intake.searched}, []
     for fact in intake.facts:
+        count, why = int(fact.missing), fact.why
+        missing = rows_between(*bounds_of(count, n_rows, fewest))
+        if missing != count:
+            why = why.replace(f"missing in {counted(count, 'row')}", f"missing in {missing} rows")
         how, plan, column = fact.how, fact.becomes, columns.get(fact.label)
         if isinstance(plan, NumericEncoding) and column is not None and column.numbers is not None:
             ends = [int(np.sum(column.numbers == end)) for end in (plan.low, plan.high)]
@@ -108,8 +124,9 @@ def _facts(intake: PreparedTable, fewest: int, rare: Mapping[str, str]) -> list[
                 how=how,
                 features=tuple(rare.get(each, each) for each in fact.features),
                 strays=tuple(each for each in fact.strays if each[1] >= fewest),
-                missing=kept(fact.missing, len(intake.rows), fewest),
-            )  # fmt: skip
+                missing=missing,
+                why=why,
+            )
         )
     return made
 
@@ -121,19 +138,28 @@ def _explanation(
 
     def fits(rule: Any) -> bool:
         of, rest = (sizes.group, sizes.rest)[:: 1 if rule.group else -1]
-        inside, outside = rule.count, rule.covered - rule.count
-        return inside == kept(inside, of, fewest) and outside == kept(outside, rest, fewest)
+        outside = rule.covered - rule.count
+        return not small(rule.count, of, fewest) and not small(outside, rest, fewest)
 
-    outcomes = [
-        _outcome(each, sizes.group, sizes.rest, fewest) for each in (*told.outcome, told.no_outcome)
+    n = sizes.group + sizes.rest
+    outcome = [_outcome(each, n, fewest) for each in told.outcome]
+    # a share of known values tells how many are missing
+    hidden = {
+        line.column for line in told.alignment if line.kind == "missing" and few(line, fewest)
+    }
+    untold = [
+        few(line, fewest) or bool(line.cells) and line.column in hidden for line in told.alignment
     ]
+    alignment = [list(compress(told.alignment, chosen)) for chosen in (map(not_, untold), untold)]
+    sentence = told.sentence
+    if sentence is not None:
+        sentence = of_enough_rows(sentence, intake.columns, group.left_out.mask, fewest)
     return replace(
-        told, sentence=_sentence(told.sentence, intake, fewest, group.left_out.mask),
-        outcome=[each for each in outcomes[:-1] if each is not None],
-        no_outcome=outcomes[-1], rules=list(filter(fits, told.rules)),
+        told, sentence=sentence, alignment=alignment[0], untold=alignment[1],
+        outcome=[] if None in outcome else outcome,
+        no_outcome=_outcome(told.no_outcome, n, fewest), rules=list(filter(fits, told.rules)),
         leading_rules=list(filter(fits, told.leading_rules)),
-        typical=[_shares(line, sizes, fewest) for line in told.typical],
-        alignment=[_shares(line, sizes, fewest) for line in told.alignment],
+        typical=[line for line in told.typical if not few(line, fewest)],
         disparity_by_feature=[
             each._replace(feature=rare.get(each.feature, each.feature))
             for each in told.disparity_by_feature
@@ -141,76 +167,32 @@ def _explanation(
     )  # fmt: skip
 
 
-def _sentence(
-    sentence: Sentence | None, intake: PreparedTable, fewest: int, group: Mask | None = None
-) -> Sentence | None:
-    """A sentence without alternatives that cover too few rows; None if there is no other."""
-    if sentence is None:
-        return None
-    columns = {column.name: column for column in intake.columns}
-    masks = [[c.holds(columns[c.column]) for c in both] for both in sentence.alternatives]
+def of_enough_rows(
+    sentence: Sentence, columns: Sequence[Column], group: Mask, fewest: int
+) -> Sentence:
+    """A sentence without alternatives that cover too few rows; of none that is left, no words."""
+    by_name = {column.name: column for column in columns}
+    masks = [[c.holds(by_name[c.column]) for c in both] for both in sentence.alternatives]
     held = [np.logical_and.reduce(each) for each in masks]
     large = [place for place, each in enumerate(held) if each.sum() >= fewest]
-    if len(large) < len(held):
-        if not large or group is None:
-            return None
-        covered = np.logical_or.reduce([held[place] for place in large])
-        share = sentence.n_rows / len(covered)  # of a table in parts, from the rows of a sample
-        sentence = replace(
-            sentence, alternatives=tuple(sentence.alternatives[place] for place in large),
-            covered=round(share * covered.sum()), count=round(share * (covered & group).sum()),
-        )  # fmt: skip
-    count = kept(sentence.count, sentence.size, fewest)
-    others = sentence.n_rows - sentence.size
-    outside = kept(sentence.covered - sentence.count, others, fewest)
-    return replace(sentence, count=count, covered=count + outside)
-
-
-def _share(share: float, size: int, fewest: int) -> float:
-    if not np.isfinite(share):  # nobody's value is known
-        return share
-    count = round(share * size)
-    near = kept(count, size, fewest)
-    return share if near == count else near / size
-
-
-def _shares(line: T, sizes: Any, fewest: int) -> T:
-    """A line with a value's share on either side; a value of too few rows has no name."""
-    known: Any = line
-    if known.left_out_share is None:
-        return line
-    shares = (known.left_out_share, known.rest_share)
-    rows = [round(share * size) for share, size in zip(shares, sizes, strict=True)]
-    made = [_share(share, size, fewest) for share, size in zip(shares, sizes, strict=True)]
-    fixed: dict[str, Any] = {"left_out_share": made[0], "rest_share": made[1]}
-    if hasattr(known, "contrast") and sum(rows) < fewest:
-        fixed["contrast"] = RARE
-    if hasattr(known, "left_out"):
-        fixed |= {
-            name: RARE for name, n in zip(("left_out", "rest"), rows, strict=True) if n < fewest
-        }
-    return replace(known, **fixed)
-
-
-def _outcome(outcome: Outcome | None, size: int, rest: int, fewest: int) -> Outcome | None:
-    """A rate on either side, and their difference, moved to counts that are not small."""
-    if outcome is None or outcome.kind == "mean":
-        return outcome
-    moved = [
-        _share(each.value, n, fewest) - each.value
-        for each, n in ((outcome.left_out, size), (outcome.rest, rest))
-    ]
+    sentence = replace(sentence, min_cell=fewest)
+    if len(large) == len(held):
+        return sentence
+    if not large or len(group) != len(held[0]):
+        return replace(sentence, alternatives=())
+    covered = np.logical_or.reduce([held[place] for place in large])
     return replace(
-        outcome, left_out=_moved(outcome.left_out, moved[0]), rest=_moved(outcome.rest, moved[1]),
-        gap=_moved(outcome.gap, moved[0] - moved[1], -1.0),
-        missing=kept(outcome.missing, size + rest, fewest),
+        sentence, alternatives=tuple(sentence.alternatives[place] for place in large),
+        covered=int(covered.sum()), count=int((covered & group).sum()),
     )  # fmt: skip
 
 
-def _moved(each: Interval, by: float, least: float = 0.0) -> Interval:
-    if not by:
-        return each
-    return Interval(*(float(np.clip(value + by, least, 1.0)) for value in each))
+def _outcome(outcome: Outcome | None, n_rows: int, fewest: int) -> Outcome | None:
+    """An outcome, if no side of it has a small cell."""
+    if outcome is None or few(outcome, fewest):
+        return None
+    missing = rows_between(*bounds_of(int(outcome.missing), n_rows, fewest))
+    return replace(outcome, missing=missing)
 
 
 def _known(groups: Iterable[KnownGroup], n_rows: int, fewest: int) -> list[KnownGroup]:
@@ -220,7 +202,7 @@ def _known(groups: Iterable[KnownGroup], n_rows: int, fewest: int) -> list[Known
     out of a line has to be enough rows together, or the line's total tells it.
     """
     groups = list(groups)
-    hidden = {id(each) for each in groups if each.size != kept(each.size, n_rows, fewest)}
+    hidden = {id(each) for each in groups if small(each.size, n_rows, fewest)}
     lines: dict[Any, list[KnownGroup]] = defaultdict(list)
     for each in groups:
         columns = tuple(sorted(each.labels))

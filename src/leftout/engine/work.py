@@ -19,6 +19,7 @@ from sklearn.base import clone
 from leftout.auditing import group_selection
 from leftout.auditing.group_selection import GroupPlan
 from leftout.auditing.record import Chunks
+from leftout.auditing.small_cells import of_enough_rows
 from leftout.auditing.stages import AuditPipeline
 from leftout.checks import generator
 from leftout.data.columns import Column
@@ -146,6 +147,11 @@ class ChunkedAudit(AuditPipeline):
         target, sentence, group = self.intake.target, explanation.sentence, self.labels == 1
         if target is None and sentence is None:
             return explanation
+        if sentence is not None and self.settings.min_cell > 1:
+            here = of_enough_rows(
+                sentence, self.intake.columns, group[self.intake.rows], self.settings.min_cell
+            )
+            sentence = here if here.alternatives else sentence
         told = self.table.read(ToldRows(sentence, None if target is None else target.name))
         if sentence is not None:
             hit = told[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from leftout.linalg.significance import (
     of_shares,
     over_spread,
 )
-from leftout.text import as_name, date, leading, number, percent
+from leftout.text import as_name, date, leading, listed, number, percent
 
 # Cells with a smaller expected count are too few for the chi-square distribution.
 _FEW = 5.0
@@ -69,9 +69,12 @@ class Alignment(Serializable):
     searched : bool
         Whether the search saw the column. If so, the group was chosen to differ in it, and its
         p-value is not a test; the p-values of columns kept out of the search are.
+    cells : tuple of tuple of int
+        The counts that the shares tell, of the left-out group and of the rest.
     """
 
     also = ("text", "shown", "matters")
+    hidden = ("cells",)
 
     column: str
     kind: str
@@ -88,6 +91,7 @@ class Alignment(Serializable):
     means: tuple[float, float] | None = None
     spreads: tuple[float, float] | None = None
     dates: bool = False
+    cells: tuple[tuple[int, ...], ...] = ()
 
     @property
     def text(self) -> str:
@@ -155,10 +159,16 @@ def claims(lines: list[Alignment]) -> list[Alignment]:
     return [line for line in lines if line.corrected <= LEVEL and line.matters]
 
 
-def describe_claims(lines: list[Alignment]) -> str:
-    """What columns differ in; or, where they hardly do, that."""
+def describe_claims(lines: list[Alignment], untold: Sequence[Alignment] = ()) -> str:
+    """What columns differ in; or, where they hardly do, that. Of some only that they do is told."""
+    alike = [line.text for line in claims(list(untold))]
+    more = [f"It differs in {listed(alike)}, too few rows to tell how."] if alike else []
     if claims(lines):
-        return f"{leading([line.tested for line in claims(lines)], '; ')}."
+        more.insert(0, f"{leading([line.tested for line in claims(lines)], '; ')}.")
+    if more:
+        return " ".join(more)
+    if not lines:
+        return "No clear difference; too few rows to tell more."
     clear = [line for line in lines if line.corrected <= LEVEL]
     if clear:
         return describe_small(max(clear, key=lambda line: abs(line.standardised)).tested)
@@ -217,6 +227,7 @@ def of_counts(name: str, kind: str, counts: NDArray[np.int64], names: list[str])
         return []
     shares = counts / counts.sum(axis=1, keepdims=True)
     most = _contrast(shares) if kind == "category" else 1
+    cells = [(side[most], sum(side) - side[most]) for side in counts[::-1].tolist()]
     counts = counts[:, counts.any(axis=0)]
     if counts.shape[1] < 2:
         return []
@@ -231,6 +242,7 @@ def of_counts(name: str, kind: str, counts: NDArray[np.int64], names: list[str])
             contrast=names[most],
             left_out_share=float(shares[1, most]),
             rest_share=float(shares[0, most]),
+            cells=tuple(cells),
         )
     ]
 
@@ -346,7 +358,10 @@ class Typical(Serializable):
 
     ``left_out`` and ``rest`` are text; of categories, ``left_out_share`` and ``rest_share`` say how
     much of a side has that value. ``(missing)`` is the most frequent category where it is.
+    ``cells`` are the counts that these shares tell.
     """
+
+    hidden = ("cells",)
 
     column: str
     kind: str  # "median" or "most frequent"
@@ -354,6 +369,7 @@ class Typical(Serializable):
     rest: str
     left_out_share: float | None = None
     rest_share: float | None = None
+    cells: tuple[tuple[int, ...], ...] = ()
 
 
 def typical_values(table: Any, labels: ArrayLike) -> list[Typical]:
@@ -372,24 +388,26 @@ def typical_values(table: Any, labels: ArrayLike) -> list[Typical]:
     for column in columns:
         numbers = column.categories is None
         usual = _median if numbers else _most_frequent
-        (left_out, a), (rest, b) = (usual(column, side) for side in (group, ~group))
+        (left_out, a, here), (rest, b, there) = (usual(column, side) for side in (group, ~group))
         kind = "median" if numbers else "most frequent"
-        lines.append(Typical(column.name, kind, left_out, rest, a, b))
+        lines.append(Typical(column.name, kind, left_out, rest, a, b, (here, there)))
     return lines
 
 
-def _median(column: Column, side: Mask) -> tuple[str, None]:
+def _median(column: Column, side: Mask) -> tuple[str, None, tuple[()]]:
     values = column.values[side & ~column.missing]
     if not len(values):
-        return MISSING_LABEL, None
+        return MISSING_LABEL, None, ()
     with np.errstate(invalid="ignore", over="ignore"):  # between infinities
         middle = float(np.median(values))
         spread = float(np.subtract(*np.percentile(values, [75, 25])))
     # values of many sizes spread further than the median, which is no zero
-    return column.describe(middle, min(spread, abs(middle))), None
+    return column.describe(middle, min(spread, abs(middle))), None, ()
 
 
-def _most_frequent(column: Column, side: Mask) -> tuple[str, float]:
+def _most_frequent(column: Column, side: Mask) -> tuple[str, float, tuple[int, int]]:
+    """The value, its share, and how many rows have it and have not."""
     counts = np.bincount(column.values[side] + 1, minlength=2)  # missing first
     most = int(counts.argmax()) - 1
-    return MISSING_LABEL if most < 0 else column.show(most), float(counts.max() / counts.sum())
+    value, n, rows = MISSING_LABEL if most < 0 else column.show(most), counts.max(), counts.sum()
+    return value, float(n / rows), (int(n), int(rows - n))

@@ -96,7 +96,11 @@ class Explanation(Serializable):
         Actual rows, only if they were asked for.
     notes : list of str
         What to bear in mind.
+    untold : list of Alignment
+        Lines of which only the column may be told, since too few rows are alike or are not.
     """
+
+    hidden = ("untold",)
 
     sentence: Sentence | None
     disparity_by_feature: list[FeatureLoss]
@@ -109,6 +113,7 @@ class Explanation(Serializable):
     no_outcome: Outcome | None = None
     rows: dict[str, list[Any]] | None = None
     notes: list[str] = field(default_factory=list)
+    untold: list[Alignment] = field(default_factory=list)
 
     def summary(self) -> str:
         """Who they are in plain words, a line for each question."""
@@ -116,16 +121,22 @@ class Explanation(Serializable):
         total = sum(parts.values())
         shares = [f"{as_name(c)} ({percent(p / total)})" for c, p in list(parts.items())[:_SHOWN]]
         more = [f"{len(parts) - _SHOWN} more"] * (len(parts) > _SHOWN)
-        alike = [a for a in self.alignment if a.searched and a.strength >= _WEAK and a.matters]
+        alike, few = (
+            [a for a in lines if a.searched and a.strength >= _WEAK and a.matters]
+            for lines in (self.alignment, self.untold)
+        )
         named = [f"{line} (strength {line.strength:.2f})" for line in alike[:_SHOWN]]
+        named += [f"{line.text} (too few rows to tell how)" for line in few[:_SHOWN]]
         lines = [
             self.told_sentence,
             f"Features: the disparity of {number(total)} is made up by {listed(shares + more)}.",
             f"Looks like: {'; '.join(named) or 'no single column that was searched'}.",
         ]
-        hidden = [line for line in self.alignment if not line.searched]
-        if hidden:
-            lines.append(f"Kept out of the search: {describe_claims(hidden)}")
+        hidden, untold = (
+            [line for line in of if not line.searched] for of in (self.alignment, self.untold)
+        )
+        if hidden or untold:
+            lines.append(f"Kept out of the search: {describe_claims(hidden, untold)}")
         outcomes = sorted(self.outcome, key=lambda outcome: -abs(outcome.gap.value))
         lines += [f"Outcome: {outcome}." for outcome in outcomes[:_SHOWN]]
         if self.told_no_outcome:

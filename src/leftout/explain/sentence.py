@@ -37,7 +37,14 @@ from leftout.data.columns import Column, columns_of
 from leftout.data.conditions import Condition, Mask
 from leftout.errors import InputError
 from leftout.files import Serializable
-from leftout.text import as_name, either, percent
+from leftout.text import (
+    as_name,
+    bounds_of,
+    either,
+    rows_between,
+    share_between,
+    shown_share,
+)
 
 # A sentence below this F1 does not describe the group. Nor does one whose rows are in the group
 # hardly more often than any: of what is missing to certainty, it must close this share.
@@ -52,6 +59,9 @@ _ALTERNATIVES, _CONDITIONS = 3, 4
 _COLUMNS, _PAIRED, _CATEGORIES = 64, 20, 40
 # Descriptions that are made longer, and that have their thresholds refined, in so many rounds.
 _BEAM, _REFINED, _ROUNDS = 8, 20, 10
+
+# Said of a group that only conditions of few rows describe.
+UNTOLD = "a condition holds that too few rows share to be told"
 
 # Of each alternative its conditions: the place of a column, and which of its conditions.
 Alternatives = tuple[tuple[tuple[int, int], ...], ...]
@@ -70,15 +80,25 @@ class Sentence(Serializable):
     f1, precision, recall : float
     covered, count, size, n_rows : int
         Rows that it covers, those of them in the group, the group's rows, and all rows.
+    min_cell : int
+        Where fewer rows than this are in the group or not, covered or not, what is handed on has
+        bounds instead of figures.
     """
 
     also = ("text", "precision", "recall", "f1", "describes", "told")
+    hidden = ("min_cell",)
 
     alternatives: tuple[tuple[Condition, ...], ...]
     covered: int
     count: int
     size: int
     n_rows: int
+    min_cell: int = 0
+
+    @classmethod
+    def keys(cls) -> dict[str, str]:
+        figures = ("covered", "count", "precision", "recall", "f1")
+        return super().keys() | {name: f"told_{name}" for name in figures}
 
     @property
     def conditions(self) -> list[Condition]:
@@ -88,6 +108,8 @@ class Sentence(Serializable):
     @property
     def text(self) -> str:
         each = [" and ".join(condition.text for condition in both) for both in self.alternatives]
+        if not each:
+            return UNTOLD
         if len(each) == 1:
             return each[0]
         pairs = zip(each, self.alternatives, strict=True)
@@ -102,7 +124,7 @@ class Sentence(Serializable):
             alone = len(both) == 1 and both[0].op == "="
             key = f"{as_name(both[0].column)} is " if alone else text
             said.setdefault(key, []).append(text.removeprefix(key))
-        return either([key + either(values) for key, values in said.items()])
+        return either([key + either(values) for key, values in said.items()] or [UNTOLD])
 
     @property
     def precision(self) -> float:
@@ -115,6 +137,44 @@ class Sentence(Serializable):
     @property
     def f1(self) -> float:
         return 2.0 * self.count / (self.covered + self.size)
+
+    @property
+    def _cells(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """What may be told of the rows it covers in the group, and in the rest: the ends."""
+        rest = self.n_rows - self.size
+        return (
+            bounds_of(self.count, self.size, self.min_cell),
+            bounds_of(self.covered - self.count, rest, self.min_cell),
+        )
+
+    @property
+    def told_count(self) -> int | str:
+        """Rows of the group that it covers; in words where few would be told of."""
+        return rows_between(*self._cells[0])
+
+    @property
+    def told_covered(self) -> int | str:
+        """Rows that it covers; in words where few would be told of."""
+        return rows_between(*map(sum, zip(*self._cells, strict=True)))
+
+    @property
+    def told_recall(self) -> float | str:
+        """The share of the group that it covers; in words where few would be told of."""
+        low, high = self._cells[0]
+        return share_between(low / self.size, high / self.size)
+
+    @property
+    def told_precision(self) -> float | str:
+        """The share of its rows that are in the group; in words where few would be told of."""
+        (low, high), (least, most) = self._cells
+        return share_between(*(a / max(a + b, 1) for a, b in ((low, most), (high, least))))
+
+    @property
+    def told_f1(self) -> float | str:
+        """The harmonic mean of both; in words where few would be told of."""
+        (low, high), (least, most) = self._cells
+        ends = ((low, most), (high, least))
+        return share_between(*(2.0 * a / (a + b + self.size) for a, b in ends))
 
     def covers(self, table: Any, *, categorical: Iterable[Any] | None = ()) -> Mask:
         """The rows of a table, this one or another with the same columns, that it describes."""
@@ -132,9 +192,11 @@ class Sentence(Serializable):
         return any_of([[c.holds(columns[c.column]) for c in both] for both in self.alternatives])
 
     def __str__(self) -> str:
+        covered = self.told_covered
+        rows = "rows" if isinstance(covered, str) else f"{covered:,} rows"
         return (
-            f"{self.text}: covers {percent(self.recall)} of the group; "
-            f"{percent(self.precision)} of the {self.covered:,} rows it covers are in it"
+            f"{self.text}: covers {shown_share(self.told_recall)} of the group; "
+            f"{shown_share(self.told_precision)} of the {rows} it covers are in it"
         )
 
     @property
@@ -149,7 +211,8 @@ class Sentence(Serializable):
         start = "The group, in a sentence"
         if not self.describes:
             start = "No short sentence describes the group; the closest"
-        return f"{start}: {self} (F1 {self.f1:.2f})."
+        f1 = self.told_f1
+        return f"{start}: {self} (F1 {f1 if isinstance(f1, str) else f'{f1:.2f}'})."
 
 
 def _all_of(conditions: Sequence[Condition]) -> str:

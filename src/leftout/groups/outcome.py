@@ -39,11 +39,15 @@ class Outcome(Serializable):
         ``gap`` is the group's minus the rest's.
     difference : float or None
         The same difference, standardised: over the root of the mean of the sides' variances.
-    missing : int
-        Rows without a value (or with an infinite one, which has no mean), not counted.
+    missing : int or str
+        Rows without a value (or with an infinite one, which has no mean), not counted; in words
+        where few would be told of.
+    cells : tuple
+        Of shares, the counts that they tell, of the left-out group and of the rest.
     """
 
     also = ("shown",)
+    hidden = ("cells",)
 
     target: str
     kind: str
@@ -51,8 +55,9 @@ class Outcome(Serializable):
     left_out: Interval
     rest: Interval
     gap: Interval
-    missing: int
+    missing: int | str
     difference: float | None = None
+    cells: tuple[tuple[int, ...], ...] = ()
 
     @property
     def text(self) -> str:
@@ -170,7 +175,9 @@ def _shares(
     """The shares of rows on either side that are hit, and their difference."""
     among = np.ones(len(hit), dtype=bool) if among is None else among
     sides = (among & group, among & ~group)
-    a, b = (_share(int(hit[side].sum()), int(side.sum())) for side in sides)
+    hits, known = ([int(np.sum(rows & side)) for side in sides] for rows in (hit, among))
+    a, b = map(_share, hits, known)
+    gone = [int(np.sum(~among & side)) for side in (group, ~group)]
     gap = a.value - b.value
     # Newcombe (1998), method 10: from the two intervals
     below = np.hypot(a.value - a.low, b.high - b.value)
@@ -182,6 +189,7 @@ def _shares(
         "gap": Interval(gap, float(gap - below), float(gap + above)),
         "difference": of_shares(a.value, b.value),
         "missing": int(missing.sum()),
+        "cells": tuple((k, n - k, left) for k, n, left in zip(hits, known, gone, strict=True)),
     }
 
 

@@ -215,7 +215,7 @@ def profiled(source: Source, dictionary: Any = None) -> dict[str, Any]:
             "kind": fact.kind,
             "becomes": how,
             "features": n_features,
-            "missing": fact.missing / len(column),
+            "missing": column.n_missing / len(column),
             "distinct": column.n_values,
             "example": _example(column),
             "levels": _levels(clean(old)),

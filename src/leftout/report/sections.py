@@ -57,7 +57,7 @@ def sections(data: Data, several: Sequence[Data]) -> list[Section]:
     found = [
         Section(name, called, title or called, gist, f"{name}.html")
         for name, (called, title, gist) in _SECTIONS.items()
-        if any(data[key] for key in _NEED.get(name, ["groups"]))
+        if any(data.get(key) for key in _NEED.get(name, ["groups"]))
         and not (several and name in _OF_EACH)
     ]
     found[1:1] = [  # after the findings

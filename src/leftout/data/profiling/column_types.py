@@ -66,8 +66,8 @@ class ColumnFacts(Serializable):
         What became of it, in a few words; empty where that follows from its part or kind.
     features : tuple of str
         What it is called where it is numbers; empty if it was left out.
-    missing : int
-        Rows without a value.
+    missing : int or str
+        Rows without a value; in words where few would be told of.
     note : str
         What its dictionary says besides.
     strays : tuple
@@ -88,7 +88,7 @@ class ColumnFacts(Serializable):
     overrule: str
     how: str = ""
     features: tuple[str, ...] = ()
-    missing: int = 0
+    missing: int | str = 0
     note: str = ""
     strays: tuple[tuple[str, int], ...] = ()
     read_as: str = "nothing"
