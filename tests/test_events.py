@@ -13,7 +13,7 @@ from leftout.page.uploads import Limits
 from leftout.settings import Settings
 from test_audit import planted_table
 
-FEW = {"n_components": 3, "n_surrogates": 3, "n_restarts": 2}
+FEW = {"n_components": 3, "n_surrogates": 3, "n_restarts": 2, "min_cell": 0}
 
 
 @pytest.fixture
