@@ -146,14 +146,14 @@ def where_the_time_goes():
         lists = {name: given[f"--{name}"].split(",") for name in named if f"--{name}" in given}
         spent, last = {}, ["", time.process_time()]
 
-        def told(text, done, total, spent=spent, last=last):
+        def recorded(text, done, total, spent=spent, last=last):
             stage, now = last[0], time.process_time()
             spent[stage] = spent.get(stage, 0.0) + now - last[1]
             last[:] = text.split(":")[0], now
 
         leftout.audit(
             paper_data.FOLDER / file, target=target or None, positive=positive or None,
-            progress=told, **lists,
+            progress=recorded, **lists,
         )  # fmt: skip
         each = "; ".join(f"{stage} {seconds:.1f}" for stage, seconds in spent.items() if stage)
         yield f"where the time goes, {what}", "-", f"{each} CPU s", True

@@ -185,7 +185,7 @@ def test_few_tables_cannot_tell(planted):
     assert found.beyond_chance is None and found.verdict is None
     assert found.parts.total == pytest.approx(found.searched)  # these need no test
     says = "To judge takes 19 surrogates, and there were 5: p is never below 0.17."
-    assert found.told_chance == says and says in found.summary()
+    assert found.chance_text == says and says in found.summary()
 
 
 def test_what_cannot_be_judged_is_said():

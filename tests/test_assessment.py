@@ -40,7 +40,7 @@ def test_the_worst_off_of_tiny_tables_are_those_of_all_groups(seed):
     assert after.lines[1].error == pytest.approx(errors[1] / errors[0])
     assert after.bound <= after.lines[2].worst_loss + 1e-9
     assert after.gain is None and after.holds is None and after.lines[2].held_out is None
-    assert "On rows not seen" not in after.told
+    assert "On rows not seen" not in after.text
 
 
 def test_the_projection_audited_may_be_given():
@@ -91,7 +91,7 @@ def test_noise_is_not_sold_as_gain(seed):
     assert every.worst_loss < min(shared.worst_loss, fair.worst_loss)
     assert after.splits in (5, 10)  # twice as many where five do not tell
     assert after.holds is False and after.advice != "MinimaxPCA"
-    assert "which does not hold" in after.told
+    assert "which does not hold" in after.text
     assert every.held_out.low < every.held_out.value < every.held_out.high
 
 
@@ -114,19 +114,19 @@ def test_the_same_seed_says_the_same():
 )  # fmt: skip
 def test_what_to_do_follows_from_the_numbers(worst, gain, advice):
     after = known.afterwards(worst, gain)
-    assert after.advice == advice and after.told_brief.startswith(f"Use {advice}")
+    assert after.advice == advice and after.brief_text.startswith(f"Use {advice}")
     shown = {"MinimaxPCA": worst, "Fair PCA": worst[1:2], "more components": worst[1:2]}[advice]
-    assert all(f"{loss:.2f}" in after.told_brief for loss in shown)
-    assert after.told.endswith(after.told_brief)
-    assert known.audit(afterwards=after).answer.advice == after.told_brief
+    assert all(f"{loss:.2f}" in after.brief_text for loss in shown)
+    assert after.text.endswith(after.brief_text)
+    assert known.audit(afterwards=after).answer.advice == after.brief_text
 
 
 def test_the_numbers_are_told():
     after = known.afterwards()
     shared, fair, every = after.lines
     numbers = (shared.group_loss, fair.worst_loss, every.worst_loss, after.bound)
-    assert all(f"{value:.3g}" in after.told for value in numbers)
-    assert "22% (15 to 30), which holds" in after.told
+    assert all(f"{value:.3g}" in after.text for value in numbers)
+    assert "22% (15 to 30), which holds" in after.text
 
 
 def test_several_groups_are_mitigated_together():
@@ -143,4 +143,4 @@ def test_several_groups_are_mitigated_together():
         np.sum(mended.worst & (labels == g)) / np.sum(mended.worst | (labels == g)) for g in (1, 2)
     )
     assert mended.shared == pytest.approx(overlap) and after.splits == 2
-    assert after.told.startswith("Under PCA the worst off of 2 groups lose ")
+    assert after.text.startswith("Under PCA the worst off of 2 groups lose ")

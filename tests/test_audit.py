@@ -105,8 +105,8 @@ def test_whom_mitigation_leaves_worst_off(found, table):
     assert all(line.worst_loss >= line.group_loss - 1e-9 for line in after.lines)
     assert all((line.who is not None) == (line.shared <= 0.5) for line in after.lines)
     (told,) = (one for one in found.findings if one.code == "M002")
-    assert (told.status == "found", told.detail) == (after.moved, after.told)
-    assert found.answer.advice == after.told_brief
+    assert (told.status == "found", told.detail) == (after.moved, after.text)
+    assert found.answer.advice == after.brief_text
     quick = audit(table, target="paid", quick=True, **ASKED)
     (told,) = (one for one in quick.findings if one.code == "M002")
     assert quick.afterwards is None and told.status == "not run" and "quick" in told.detail
@@ -226,7 +226,7 @@ def test_a_prediction_is_kept_out_and_compared(table):
     assert told.gap.value == pytest.approx(wrong[mask].mean() - wrong[~mask].mean())
     assert told.target == "paid = yes" and told.prediction == "model"
     answers = {finding.code: finding for finding in found.findings}
-    assert answers["P003"].status == "found" and answers["P003"].detail == told.told
+    assert answers["P003"].status == "found" and answers["P003"].detail == told.text
     data = json.loads(found.json())
     valid(data)
     assert (
@@ -427,7 +427,7 @@ def test_a_size_that_evidence_chose_is_paid_for(monkeypatch, table):
     ).trust
     assert evidence.group_size == 60
     assert evidence.p_value == 0.04 and evidence.over_sizes == 15
-    assert "(p = 0.04 over 15 sizes)" in evidence.told_chance
+    assert "(p = 0.04 over 15 sizes)" in evidence.chance_text
     assert evidence.chance["copula"].p_value != 0.04
 
 
@@ -439,8 +439,8 @@ def test_comparisons_are_with_what_was_searched_alike(found):
     longer = replace(evidence, partition=SimpleNamespace(disparity_=2 * evidence.searched))
     said = f"One search of the table finds a loss {number(evidence.searched)} above the rest's; in "
     for kind in ("copula", "gaussian"):
-        assert longer.told_against(kind).startswith(said)
-        assert longer.told_against(kind).endswith(
+        assert longer.against_text(kind).startswith(said)
+        assert longer.against_text(kind).endswith(
             f" The group's, from a longer search, is {number(2 * evidence.searched)}."
         )
 

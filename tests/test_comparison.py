@@ -39,7 +39,7 @@ def old(halves):
 def test_two_samples_of_one_table(old, halves):
     told = old.compare(halves[1])
     assert isinstance(told, Comparison) and not told.changed
-    assert told.told == "Nothing has changed beyond noise (13 figures looked at)."
+    assert told.text == "Nothing has changed beyond noise (13 figures looked at)."
     assert [each.of for each in told.changes] == ["group", "group", "rows", "rows"] + ["column"] * N
     for each in told.changes:
         assert each.difference.value == pytest.approx(each.now.value - each.then.value)
@@ -64,7 +64,7 @@ def test_a_column_in_another_unit(old, halves):
     drift = [each for each in told.changes if each.of == "column" and each.changed]
     assert [each.what.startswith("Rows where x3 is") for each in drift] == [True]
     assert drift[0].worse and drift[0].p_value < 1e-10
-    assert "Changed beyond noise." in told.told and drift[0].told in told.told
+    assert "Changed beyond noise." in told.text and drift[0].text in told.text
 
 
 def test_a_group_that_only_new_rows_have(halves):
@@ -90,11 +90,11 @@ def test_less_loss_is_changed_and_not_worse():
     more = change(difference=Interval(0.2, 0.1, 0.3))
     assert more.worse and not change(corrected=0.06).changed
     assert change(share=True).worse and not change(corrected=None).changed
-    assert change().told == (
+    assert change().text == (
         "Loss: 0.5 then, 0.3 now, a difference of -0.2 (-0.3 to -0.1) (p = 0.004, corrected)."
     )
-    assert "not tested" in change(corrected=None).told
-    assert "50% then, 30% now, a difference of -20 (-30 to -10 points)" in change(share=True).told
+    assert "not tested" in change(corrected=None).text
+    assert "50% then, 30% now, a difference of -20 (-30 to -10 points)" in change(share=True).text
 
 
 def test_two_records(old, halves):

@@ -168,8 +168,8 @@ def test_interval_is_students():
 )
 def test_what_is_said_of_halves(overlaps, says):
     found = held([[0.8, 1.02]], overlaps)
-    assert found.told_overlap == says and found.agree == says.endswith("one group.")
-    assert found.told_gap == (
+    assert found.overlap_text == says and found.agree == says.endswith("one group.")
+    assert found.gap_text == (
         "On rows not searched, such groups lose 0.91 (0.81 to 1.01) more than the rest."
     )
     data = found.to_dict()

@@ -37,7 +37,7 @@ def test_parts_by_hand():
     assert (found.covariance.p_value, found.values.p_value, found.own.p_value) == (0.02, 0.3, 0.3)
     assert (found.covariance.share, found.values.share, found.own.share) == (0.375, 0.1875, 0.4375)
     assert found.values.carriers == ["b", "c"] and found.own.carriers == ["a", "d"]
-    assert found.told == (
+    assert found.text == (
         "Of the loss, 44% is structure of its own; covariance alone explains 38%; rare or skewed "
         "values of b and c add 19%."
     )
@@ -50,7 +50,7 @@ def test_features_of_one_column_are_added():
     found = parts(["age", "town", "town", "age"])
     assert found.values.carriers == ["town"] and found.own.carriers == ["age", "town"]
     assert losses(found) == losses(parts())
-    assert "rare or skewed values of town" in found.told
+    assert "rare or skewed values of town" in found.text
 
 
 def test_a_part_may_be_below_zero():
@@ -81,14 +81,14 @@ def test_the_sentence_follows_the_shares(losses, says):
     found = LossParts.of(
         disparities, np.outer(disparities, [0.0, 1.0]), ["a", "b"], p_gaussian=None, p_values=0.05
     )
-    assert found.told == says
+    assert found.text == says
 
 
 def test_parts_without_columns():
     found = LossParts.of((0.375, 0.5625, 1.0), (GAUSSIAN, COPULA, None), ["a"], None, 0.05)
     assert found.covariance.carriers == found.values.carriers == found.own.carriers == []
     assert losses(found) == [0.375, 0.1875, 0.4375]
-    assert found.told.endswith("rare or skewed values add 19%.")
+    assert found.text.endswith("rare or skewed values add 19%.")
 
 
 @given(st.integers(0, 1000), st.integers(1, 8))

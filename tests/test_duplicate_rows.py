@@ -335,7 +335,7 @@ def test_trust_says_that_rows_repeat(copied):
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=8), random_state=0)
     search.set_params(group_size=60)
     found = trust(search, X, n_surrogates=19, n_restarts=0, splits=3, parts=2)
-    text = f"Equal rows: {find_repeats(X).told}"
+    text = f"Equal rows: {find_repeats(X).text}"
     assert found.notes == [text] and text in found.summary()
     assert f"{len(X) - 150} of {len(X)} rows repeat an earlier one (150 are distinct)" in text
     # and the planted group is found

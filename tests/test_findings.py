@@ -68,23 +68,23 @@ def runs(number=5, agree=None, nearly_equal=1):
     return {"stability": found}
 
 
-def told(**changed):
+def with_explanation(**changed):
     return {"explanation": known.explanation(**changed)}
 
 
 def described(count, covered, size, n_rows):
     sizes = {"count": count, "covered": covered, "size": size, "n_rows": n_rows}
-    return told(sentence=known.sentence(**sizes))
+    return with_explanation(sentence=known.sentence(**sizes))
 
 
 def hidden(*corrected):
-    return told(alignment=[known.hidden(p, f"h{i}") for i, p in enumerate(corrected)])
+    return with_explanation(alignment=[known.hidden(p, f"h{i}") for i, p in enumerate(corrected)])
 
 
 def shares(left_out, rest, corrected=0.01, **changed):
     """One hidden column, a category with these shares."""
     line = known.hidden(corrected, left_out_share=left_out, rest_share=rest, **changed)
-    return told(alignment=[line])
+    return with_explanation(alignment=[line])
 
 
 def lacking(left_out, rest):
@@ -98,21 +98,23 @@ def apart(difference, ks):
         known.hidden(0.01, f"n{i}", difference=size, ks=ks / (1 + i), **numbers)
         for i, size in enumerate((difference, difference / 2))
     ]
-    return told(alignment=lines)
+    return with_explanation(alignment=lines)
 
 
 def gap(value, low, high, **changed):
-    return told(outcome=[known.outcome((value, low, high), **changed)])
+    return with_explanation(outcome=[known.outcome((value, low, high), **changed)])
 
 
 def average(difference):
     """A mean that is clearly lower."""
-    return told(outcome=[replace(known.mean_outcome(), difference=difference)])
+    return with_explanation(outcome=[replace(known.mean_outcome(), difference=difference)])
 
 
 def unanswered(value, **changed):
     """Rows of the group lack an outcome more often by so much, and nothing is known of how much."""
-    return told(no_outcome=known.no_outcome((value, value - 0.1, value + 0.1)), **changed)
+    return with_explanation(
+        no_outcome=known.no_outcome((value, value - 0.1, value + 0.1)), **changed
+    )
 
 
 def mended(after, gap=3e-10, kept=(0.75, 0.714)):
@@ -265,7 +267,7 @@ CASES = [
     ("E001", NO, "F1 is below a half", described(49, 100, 100, 1_000)),
     ("E001", YES, "it tells just enough of a large group", described(250, 400, 500, 1_000)),
     ("E001", NO, "it tells too little of a large group", described(249, 400, 500, 1_000)),
-    ("E001", NOT_APPLICABLE, "no column varies", told(sentence=None)),
+    ("E001", NOT_APPLICABLE, "no column varies", with_explanation(sentence=None)),
     ("A001", YES, "p is the level", hidden(0.05, 0.0501)),
     ("A001", NO, "p is above the level", hidden(0.0501, 0.2)),
     ("A001", YES, "many are alike", hidden(0.01, 0.02, 0.03, 0.04, 0.045, 0.2)),
@@ -283,7 +285,7 @@ CASES = [
     ("A001", NO, "hardly any cells are missing", lacking(0.013, 0.007)),
     ("A001", NOT_APPLICABLE, "none was named", taken(sensitive=[])),
     ("A001", YES, "nothing searched tells of them", taken(proxies=[])),
-    ("A001", NOT_APPLICABLE, "none varies", told(alignment=known.alignment()[:4])),
+    ("A001", NOT_APPLICABLE, "none varies", with_explanation(alignment=known.alignment()[:4])),
     ("O001", YES, "the interval begins above zero", gap(0.1, 1e-9, 0.2)),
     ("O001", NO, "the interval begins at zero", gap(0.1, 0.0, 0.2)),
     ("O001", YES, "the interval ends below zero", gap(-0.1, -0.2, -1e-9)),
@@ -297,8 +299,8 @@ CASES = [
     ("O001", YES, "more than 3 points lack an outcome", unanswered(0.0301)),
     ("O001", YES, "3 points lack an outcome", unanswered(0.03)),
     ("O001", YES, "more than 3 points of the rest do", unanswered(-0.0301)),
-    ("O001", YES, "all have an outcome", told(no_outcome=None)),
-    ("O001", NOT_APPLICABLE, "no target", told(outcome=[], no_outcome=None)),
+    ("O001", YES, "all have an outcome", with_explanation(no_outcome=None)),
+    ("O001", NOT_APPLICABLE, "no target", with_explanation(outcome=[], no_outcome=None)),
     ("M001", YES, "the larger loss falls", mended((0.623, 0.626))),
     ("M001", NO, "the larger loss stays", mended((0.043, 0.627))),
     ("M001", NO, "the other one takes its place", mended((0.633, 0.257))),
@@ -496,7 +498,7 @@ def test_what_it_costs_and_what_helps():
     without = known.audit(harm=None, explanation=known.explanation(**told), afterwards=None).answer
     assert without.cost == "" and "Cost" not in without.lines
     found = known.audit()
-    assert found.answer.advice == found.afterwards.told_brief
+    assert found.answer.advice == found.afterwards.brief_text
     assert found.answer.cost == (
         "A model of paid = yes errs on 23.7% of the group from the components and 11.7% from all "
         "columns (everybody: 14.0% and 11.0%). AUC falls by 0.060, for the rest by 0.005: that is "
@@ -511,7 +513,7 @@ def test_what_it_costs_and_what_helps():
         ["always saying yes", "32.3%", "31.0%"],
     ]
     useless = {**found.harm.gain, "shared PCA": Interval(0.0, -0.01, 0.01)}
-    said = replace(found.harm, gain=useless).told_brief
+    said = replace(found.harm, gain=useless).brief_text
     assert "Components do no better than one guess for everybody: no harm is shown" in said
     numbers = known.audit(harm=known.harm("number")).answer
     assert "is off by 23.7 for the group" in numbers.cost
@@ -573,7 +575,7 @@ def without_glossary(lines):
     return lines[: lines.index("h2 Glossary")]
 
 
-def told_everywhere(found):
+def everywhere_text(found):
     """What people read, of the same audit: each as one line of text."""
     console = Console(file=io.StringIO(), width=4_000, legacy_windows=False)
     terminal.show_audit(console, found)
@@ -603,7 +605,7 @@ def test_nothing_that_people_read_contradicts_the_rest(letter, size):
     each = {finding.code: finding for finding in found.findings}
 
     # the same lines everywhere
-    read = told_everywhere(found)
+    read = everywhere_text(found)
     for line in (answer.fact, *answer.lines.values(), *answer.mind):
         assert [name for name, text in read.items() if line not in text] == []
     assert data["answer"]["fact"] == answer.fact and data["answer"]["text"] == read["paragraph"]
@@ -682,7 +684,7 @@ def test_no_left_out_group_is_called_chance(letter):
     found = known.bare() if letter == "quick" else known.audit(**VERDICTS[letter])
     asked = re.compile(r"--surrogates\b|\bn_surrogates=")
     said = [asked.sub("", f"{each.title} {each.detail}") for each in found.findings]
-    said += [asked.sub("", text) for name, text in told_everywhere(found).items() if name != "page"]
+    said += [asked.sub("", text) for name, text in everywhere_text(found).items() if name != "page"]
     assert [text for text in said if re.search(r"chance|accident", text, re.IGNORECASE)] == []
 
 

@@ -51,7 +51,7 @@ def test_a_planted_group_is_named_in_the_words_of_the_table(seed):
     assert np.array_equal(found.partition.labels_, search.labels_)  # nothing is scaled
     assert found.audited.to_dict() == {
         "name": "PCA", "rank": 3, "projection": True, "given": False, "origin": "this table",
-        "told": "PCA of 3 components, fitted here on 10 features that were given, as they are.",
+        "text": "PCA of 3 components, fitted here on 10 features that were given, as they are.",
     }  # fmt: skip
 
 

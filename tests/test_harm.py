@@ -100,7 +100,7 @@ def test_costs_by_hand():
     assert found.table.shape[0] == 8 and found.table.rows.tolist() == [40] * 4 + [100] * 4
     assert found.table.variant.tolist() == 2 * list(VARIANTS)
     assert found.everybody["MinimaxPCA"].value == pytest.approx((10 + 60) / 140)
-    assert [text.split()[0] for text in found.told[1:]] == ["Fair", "MinimaxPCA"]
+    assert [text.split()[0] for text in found.text[1:]] == ["Fair", "MinimaxPCA"]
     line = found.table.query("side == 'rest' and variant == 'Fair PCA'").iloc[0]
     assert line.error == 0.6 and line.error_low < 0.6 < line.error_high
 
@@ -117,15 +117,15 @@ def test_words_say_which_side():
     assert turned.extra_cost.value == 0.6 - 0.25 and turned.extra_cost.clear == 1
     assert not turned.costs_more  # what says 0 of everybody errs as often as there are ones
     assert "it is 60.0% and 25.0%; always guessing the most frequent class, 60.0%" in (
-        turned.told_cost
+        turned.cost_text
     )
-    assert "no better than one guess for everybody: no harm is shown" in turned.told_cost
+    assert "no better than one guess for everybody: no harm is shown" in turned.cost_text
 
 
 CLEAR, WORSE = Interval(0.1, 0.02, 0.2), Interval(-0.1, -0.2, -0.02)
 
 
-def told(extra, back, rest, gain=CLEAR, ranked=WORSE, ranked_back=WORSE, ranked_rest=WORSE):
+def harm_of(extra, back, rest, gain=CLEAR, ranked=WORSE, ranked_back=WORSE, ranked_rest=WORSE):
     """A result of known costs: intervals of the extra cost and of both returns, then in AUC."""
     X, y, group = by_hand()
     found = harm(X, y, group, 1, models=Sees(), repeats=1, bootstrap=0)
@@ -142,14 +142,14 @@ def told(extra, back, rest, gain=CLEAR, ranked=WORSE, ranked_back=WORSE, ranked_
 def test_findings_need_what_is_clear_and_enough():
     none, small = Interval(0.1, -0.1, 0.3), Interval(0.009, 0.001, 0.02)
     clear, worse = CLEAR, WORSE
-    asked = {each: told(each, each, none) for each in (none, clear, small, worse)}
+    asked = {each: harm_of(each, each, none) for each in (none, clear, small, worse)}
     assert [one.costs_more for one in asked.values()] == [False, True, False, False]
     assert [one.gives_back for one in asked.values()] == [False, True, False, False]
     for each, one in asked.items():
-        assert ("that is harm" in one.told_cost) == (each == clear)
-        assert ("is not shown." in one.told_return()) == (each != clear)
-    assert told(clear, clear, clear).gives_back and not told(clear, clear, worse).gives_back
-    paid = told(clear, clear, worse).told_return()
+        assert ("that is harm" in one.cost_text) == (each == clear)
+        assert ("is not shown." in one.return_text()) == (each != clear)
+    assert harm_of(clear, clear, clear).gives_back and not harm_of(clear, clear, worse).gives_back
+    paid = harm_of(clear, clear, worse).return_text()
     assert (
         "returns the left-out group 10.0 points (95% interval 2.0 to 20.0) and the rest -10.0 "
         "points (95% interval -20.0 to -2.0)" in paid
@@ -168,8 +168,8 @@ def test_claims_need_auc_and_more_than_a_guess():
         ({"gain": held}, False),
         ({"gain": Interval(0.1, 1e-9, 0.2)}, True),
     ):
-        found = told(CLEAR, CLEAR, CLEAR, **changed)
-        assert found.costs_more == yes == ("that is harm" in found.told_cost)
+        found = harm_of(CLEAR, CLEAR, CLEAR, **changed)
+        assert found.costs_more == yes == ("that is harm" in found.cost_text)
     for changed, yes in (
         ({}, True),
         ({"ranked": CLEAR}, True),  # what PCA costs is another question
@@ -178,8 +178,8 @@ def test_claims_need_auc_and_more_than_a_guess():
         ({"ranked_rest": CLEAR}, False),
         ({"gain": held}, False),
     ):
-        found = told(CLEAR, CLEAR, CLEAR, **changed)
-        assert found.gives_back == yes == ("is not shown" not in found.told_return())
+        found = harm_of(CLEAR, CLEAR, CLEAR, **changed)
+        assert found.gives_back == yes == ("is not shown" not in found.return_text())
 
 
 def test_rates_alone_are_no_harm():
@@ -198,7 +198,7 @@ def test_rates_alone_are_no_harm():
     X[:, 0] += 3.0 * y
     found = harm(X, y, group, 2, models="logistic", repeats=1)
     assert found.gain["shared PCA"].low > 0.0 and found.extra_cost.low > 0.01
-    assert not found.costs_more and "no harm is shown" in found.told_cost
+    assert not found.costs_more and "no harm is shown" in found.cost_text
 
 
 def test_a_gain_is_that_over_all_rows():
@@ -378,7 +378,7 @@ def test_tables_of_any_kind(kind):
         library = pytest.importorskip(kind)
         table = (library.Table if kind == "pyarrow" else library).from_pandas(table)
     found = harm(table, table["y"], group.tolist(), 2, encoder=encoder, **options).to_dict()
-    called = ("target", *(key for key in wanted if key.startswith("told")))  # some have no name
+    called = ("target", *(key for key in wanted if key.endswith("text")))  # some have no name
     for key in called:
         wanted[key] = found[key] = ""
     assert found == wanted
@@ -593,13 +593,13 @@ def test_a_prediction_by_hand():
 def test_whether_a_prediction_errs_more():
     y, guess, group = judged()
     found = compare_prediction(guess, y, group)
-    assert found.errs_more and found.told.endswith(
+    assert found.errs_more and found.text.endswith(
         "It errs more on the left-out group than on the rest."
     )
-    assert found.prediction == "values" and found.to_dict()["told"] == found.told
+    assert found.prediction == "values" and found.to_dict()["text"] == found.text
     turned = compare_prediction(pd.Series(guess, name="score"), y, 1 - group)
     assert not turned.errs_more and turned.prediction == "score"
-    assert turned.told.endswith("is not shown.")
+    assert turned.text.endswith("is not shown.")
     for gap, yes in (
         (Interval(0.01, 1e-9, 0.02), True),
         (Interval(0.0099, 1e-9, 0.02), False),
@@ -607,7 +607,7 @@ def test_whether_a_prediction_errs_more():
         (Interval(0.2, np.nan, np.nan), False),
     ):
         told = replace(found, gap=gap)
-        assert told.errs_more == yes == ("is not shown" not in told.told)
+        assert told.errs_more == yes == ("is not shown" not in told.text)
     numbers = replace(found, kind="number", scale=41.0, gap=Interval(0.4, 0.1, 1))
     assert not numbers.errs_more
 

@@ -117,13 +117,13 @@ def test_every_doubt_is_named():
     table["copy"] = 3.0 - 2.0 * table["a"]
     table["outcome"] = rng.choice(["no", "yes"], m)
     flips = rng.random(m) < 0.01
-    table["told"] = (table["outcome"] == "yes") ^ flips
+    table["text"] = (table["outcome"] == "yes") ^ flips
     table["sex"] = rng.choice(["f", "m"], m)
     table["title"] = table["sex"].map({"f": "Ms", "m": "Mr"})
     table["visits"] = np.where(rng.random(m) < 0.05, 999, rng.integers(0, 5, m))
     found = taken(table, target="outcome", sensitive=["sex"])
     assert [(line.column, line.of) for line in found.copies] == [("copy", "a")]
-    assert [(line.column, line.of) for line in found.leaks] == [("told", "outcome")]
+    assert [(line.column, line.of) for line in found.leaks] == [("text", "outcome")]
     assert [(line.column, line.of) for line in found.proxies] == [("title", "sex")]
     assert [(one.column, one.value) for one in found.suspects] == [("visits", "999")]
     assert "copy" in found.dropped and "copy" not in found.encoder.sources_

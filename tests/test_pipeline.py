@@ -103,10 +103,10 @@ def test_a_pipeline_may_be_fitted_on_other_rows():
     assert np.array_equal(found.partition.labels_, searched(fitted, X).labels_)
     assert found.to_dict()["pca"]["representation"] == {
         "name": "PCA", "rank": 3, "projection": True, "given": True, "origin": "given",
-        "told": "PCA of 3 components, the step 'pca' of the pipeline, as it was fitted.",
+        "text": "PCA of 3 components, the step 'pca' of the pipeline, as it was fitted.",
     }  # fmt: skip
     here = audit(TABLE, pipeline=pipeline(), **QUICK).audited
-    assert here.origin == "this table" and "fitted here on the rows audited" in here.told
+    assert here.origin == "this table" and "fitted here on the rows audited" in here.text
 
 
 @pytest.fixture(scope="module")
@@ -114,12 +114,12 @@ def whole():
     """An audit with costs, and the folds that rows were dealt to."""
     dealt, deal = [], cross_validation.assign_folds
 
-    def told(*given):
+    def recorded(*given):
         dealt.append(deal(*given))
         return dealt[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cross_validation, "assign_folds", told)
+        patch.setattr(cross_validation, "assign_folds", recorded)
         found = audit(
             TABLE, pipeline=pipeline().fit(X, Y), target="repaid", sensitive=["sex"],
             n_restarts=1, n_surrogates=0,

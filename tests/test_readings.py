@@ -81,7 +81,7 @@ def test_robust_members_are_left_out_in_most_readings():
         [True] * 2 + [False] * 4,
     )
     assert found.holds
-    assert found.told == (
+    assert found.text == (
         "The table was read in 3 reasonable ways. 2 rows are left out in at least 3 of them; the "
         "group has 3: under other readings those left out are the same people. Rows shared with "
         "the group when one choice is made otherwise: x (25%); y (50%)."
@@ -92,7 +92,7 @@ def test_robust_members_are_left_out_in_most_readings():
     )
     other = counts([("x", 0.1)] * 4, [5, 1, 1, 4, 0], [1, 1, 1, 0, 0], 50)
     assert other.needed == 4 and not other.holds
-    assert "2 rows of 5 looked at are left out in at least 4 of them" in other.told
+    assert "2 rows of 5 looked at are left out in at least 4 of them" in other.text
     told = other.to_dict()
     assert (told["robust"], told["robust_in_group"], told["rows"]) == (2, 1, 5)
 
@@ -114,7 +114,7 @@ def test_each_choice_is_made_otherwise_by_itself():
     assert by_choice["one component more"].overlap == pytest.approx(shared)
     assert found.groups["readings"].tolist() == told.counts.tolist()
     finding = next(each for each in found.findings if each.code == "R001")
-    assert finding.detail == told.told
+    assert finding.detail == told.text
     assert found.to_dict()["readings"]["n_readings"] == 5
 
 

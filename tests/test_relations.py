@@ -190,7 +190,7 @@ def test_one_class_or_the_positive_one():
         ("graduated", "Graduate", 1.0),
         ("open", "Enrolled", 1.0),
     ]
-    assert found[0].told == "graduated alone tells the target Target = Graduate: AUC 1."
+    assert found[0].text == "graduated alone tells the target Target = Graduate: AUC 1."
     assert pairs(leaks(list(columns.values()), target, "Enrolled")) == [("open", "Target")]
     with pytest.raises(InputError, match="positive='Lost' is not a value of the target 'Target'"):
         leaks(list(columns.values()), target, "Lost")
@@ -218,7 +218,7 @@ def test_numbers_are_told_in_order_or_not(n):
     means = pd.Series(ranks).groupby(town).transform("mean")
     want = 1 - ((ranks - means) ** 2).sum() / ((ranks - ranks.mean()) ** 2).sum()
     assert by_town.measure == "R2" and by_town.strength == pytest.approx(want, abs=0.005)
-    assert by_town.told == (
+    assert by_town.text == (
         f"town alone tells the target rent: R² of ranks {by_town.strength:.3g}."
     )
 
@@ -350,9 +350,9 @@ def test_planted_copies_are_named(name, seed):
     strength = {each.column: each for each in found}
     r = np.corrcoef(planted["noisy"][0], values)[0, 1]
     assert strength["noisy"].strength == pytest.approx(r, rel=1e-9)
-    assert strength["noisy"].told == f"noisy nearly copies {number}: correlation {r:.3g}."
-    assert strength["reversed"].told == f"reversed copies {number}, in reverse: correlation -1."
-    assert strength["recoded"].told == (
+    assert strength["noisy"].text == f"noisy nearly copies {number}: correlation {r:.3g}."
+    assert strength["reversed"].text == f"reversed copies {number}, in reverse: correlation -1."
+    assert strength["recoded"].text == (
         f"recoded is {word} by other names: their values go together in 100% of the rows."
     )
     assert abs(strength["not"].strength) == pytest.approx(1.0)
@@ -418,7 +418,7 @@ def test_copies_among_many_columns():
 def test_proxies_in_known_tables():
     adult = of(stored("adult.csv.gz"))
     found = proxies([c for name, c in adult.items() if name != "sex"], [adult["sex"]])
-    assert [each.told for each in found] == [
+    assert [each.text for each in found] == [
         "relationship alone settles the sensitive column sex in 45.1% of the rows."
     ]
     rows = stored("adult.csv.gz")
@@ -447,7 +447,7 @@ def test_proxies_of_numbers_and_of_several():
     )
     searched = [table[name] for name in ("since", "tongue", "worn", "loose")]
     tongue, since = proxies(searched, [table["age"], table["race"]])
-    assert tongue.told == "tongue alone tells the sensitive column race = y: AUC 1."
+    assert tongue.text == "tongue alone tells the sensitive column race = y: AUC 1."
     known = table["age"].values
     rho = stats.spearmanr(table["since"].values, known, nan_policy="omit").statistic
     assert (since.measure, since.of) == ("R2", "age")
@@ -577,8 +577,8 @@ def test_nothing_to_compare():
 
 def test_told_names_what_could_be_misread():
     relation = Relation("a or b", "x > 1", "leak", "R2", 0.99412, None)
-    assert relation.told == ("'a or b' alone tells the target 'x > 1': R² of ranks 0.994.")
+    assert relation.text == ("'a or b' alone tells the target 'x > 1': R² of ranks 0.994.")
     assert relation.to_dict() == {
         "column": "a or b", "of": "x > 1", "how": "leak", "measure": "R2",
-        "strength": 0.99412, "value": None, "told": relation.told,
+        "strength": 0.99412, "value": None, "text": relation.text,
     }  # fmt: skip

@@ -115,8 +115,8 @@ def test_tables_sort_by_keyboard(browser, page):
 
 
 @pytest.fixture(scope="module", params=[known.audit, known.bare], ids=["full", "bare"])
-def told(request, tmp_path_factory):
-    path = tmp_path_factory.mktemp("told") / "report.html"
+def text(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("text") / "report.html"
     path.write_text(page_of(request.param()), encoding="utf-8")
     return path
 

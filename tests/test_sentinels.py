@@ -92,13 +92,13 @@ def test_both_ends_and_what_is_left():
 
 
 def test_told_with_the_option_that_declares_it():
-    assert Suspect("visits a year", "99", 1_200, "far above").told == (
+    assert Suspect("visits a year", "99", 1_200, "far above").text == (
         "visits a year is 99 in 1,200 rows, far above; if that means that it is not known, say so: "
         "missing='visits a year=99'."
     )
     assert Suspect("x", "99", 1, "y").to_dict() == {
         "column": "x", "value": "99", "rows": 1, "why": "y",
-        "told": "x is 99 in 1 row, y; if that means that it is not known, say so: "
+        "text": "x is 99 in 1 row, y; if that means that it is not known, say so: "
                 "missing='x=99'.",
     }  # fmt: skip
 

@@ -192,7 +192,7 @@ def test_every_figure_of_an_audit_is_true_and_of_enough_rows(seed, audits):
     assert not any(f"{name}{end}" in text for name in rare for end in '"<,; ')
     assert (f"town = {RARE}" in text) == bool(rare)
     # page, terminal and summary say the same
-    assert escape(figures["told"]) in page and figures["told"] in found.explanation.summary()
+    assert escape(figures["text"]) in page and figures["text"] in found.explanation.summary()
     for column in data["columns"]:
         if isinstance(column["missing"], str):
             assert f">{column['missing']}</td>" in page

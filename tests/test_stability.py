@@ -89,7 +89,7 @@ def test_two_groups_that_fare_alike_are_told_apart():
     found = fitted(search, X, 16)
     best = found.labels[found.disparities > 0.9 * found.disparities.max()]
     assert {int(each[:80].reshape(2, 40).sum(axis=1).argmax()) for each in best} == {0, 1}
-    assert found.nearly_equal >= 2 and "this is one of them" in found.told_several
+    assert found.nearly_equal >= 2 and "this is one of them" in found.several_text
     assert found.to_dict()["nearly_equal"] == found.nearly_equal
 
 
@@ -162,14 +162,14 @@ def test_members_and_those_at_the_border():
     assert found.members.tolist() == [True, True] + 5 * [False]
     assert (found.n_members, found.n_borderline) == (2, 3)
     assert found.named().tolist() == ["member"] * 2 + ["borderline"] * 3 + ["rest"] * 2
-    assert found.told == (
+    assert found.text == (
         "2 of 5 rows are members: left out in at least 80% of 16 searches on 80% of the rows; 3 "
         "are borderline."
     )
     alone = Membership(shares=shares[[0, 4]], group=group[:2], parts=16)
-    assert alone.told.endswith("; 1 is borderline.")
+    assert alone.text.endswith("; 1 is borderline.")
     counts = {"parts": 16, "n_members": 2, "n_borderline": 3}
-    assert found.to_dict() == counts | {"told": found.told}
+    assert found.to_dict() == counts | {"text": found.text}
 
 
 def test_planted_rows_are_members(labelled):

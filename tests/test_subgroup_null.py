@@ -144,23 +144,23 @@ def test_figures_stops_only_where_no_group_is_beyond(monkeypatch):
     work = SubgroupNullTest.of(X, named_groups(X, table, n_components=3, top=3))
     law = SURROGATES["copula"].of(work.X)
 
-    def told(tables=19):
+    def explained(tables=19):
         steps = Steps(19, None)
         told = work.explained(
             lambda _, rng: law.draw(rng), tables, np.random.default_rng(2), 1, steps
         )
         return told, steps.done
 
-    whole, counted = told()
+    whole, counted = explained()
     assert counted == 19
     with monkeypatch.context() as patch:
         patch.setattr(SubgroupNullTest, "settled", staticmethod(lambda p_values, tables: True))
-        few, counted = told()
+        few, counted = explained()
     assert counted == 19  # of a progress bar
     with monkeypatch.context() as patch:
         patch.setattr(SubgroupNullTest, "settled", staticmethod(lambda p_values, tables: False))
-        all_of_them, _ = told()
-        first, _ = told(4)
+        all_of_them, _ = explained()
+        first, _ = explained(4)
     np.testing.assert_allclose(few.differences, first.differences)
     np.testing.assert_array_equal(few.p_values, first.p_values)
     assert few.p_values.min() >= 1 / 5 > 0.05

@@ -191,7 +191,7 @@ def test_known_numbers():
     assert line["outcome_gap"] == -1.0
     told = found.to_dict()["groups"][0]
     assert "mask" not in told and told["condition"] == "town = Beeley" and told["size"] == 40
-    assert found.told.startswith("The first name covers 100% of the worst-represented tenth.")
+    assert found.text.startswith("The first name covers 100% of the worst-represented tenth.")
 
 
 def test_the_list_does_not_depend_on_threads_or_seeds():
@@ -219,7 +219,7 @@ def test_a_budget_ends_the_search_and_says_so(monkeypatch):
     monkeypatch.setattr("leftout.groups.subgroup_search.BUDGET", 1.0)
     cut = named_groups(X, table, **asked)
     assert whole.complete and not cut.complete
-    assert cut.names < whole.names and "before the search had to end" in cut.told
+    assert cut.names < whole.names and "before the search had to end" in cut.text
 
 
 def test_names_for_the_same_rows_are_told_by_the_easiest():
@@ -261,7 +261,7 @@ def test_tables_without_a_name():
     ):
         found = named_groups(X, table)
         assert len(found) == 0 and len(found.table) == 0 and found.covers == 0.0
-        assert found.told.startswith("No condition on a column holds for 30 rows")
+        assert found.text.startswith("No condition on a column holds for 30 rows")
     few = pd.DataFrame({"when": pd.date_range("2020-01-01", periods=120), "two": [0, 1] * 60})
     assert {c.column for c in named_groups(X, few).conditions} == {"when", "two"}
     with pytest.raises(InputError, match="The raw table has 60 rows, but X has 120"):

@@ -23,7 +23,7 @@ def chance_of(surrogates, **options):
 def known(tables=39, clouds=10, **options):
     """Evidence with numbers that are all different."""
     group = np.arange(200) < 20
-    told = {"told_fact": "They lose 25 points.", "told": "Its loss is 1.25."}
+    told = {"fact_text": "They lose 25 points.", "text": "Its loss is 1.25."}
     settings = {
         "partition": SimpleNamespace(disparity_=1.25, left_out_=SimpleNamespace(**told)),
         "group_size": 20,
@@ -119,13 +119,13 @@ def test_verdicts_and_how_many_tables_they_take(options, letter, beyond):
     ],
 )  # fmt: skip
 def test_what_is_said_of_comparison_tables(options, kind, ends):
-    text = known(**options).told_against(kind)
+    text = known(**options).against_text(kind)
     assert text.startswith("One search of the table finds a loss 1.25 above the rest's; in ")
     assert text.endswith(ends)
 
 
 def test_what_is_said_of_tails_that_were_drawn_in():
-    assert known(p_winsorized=0.12).told_chance.endswith(
+    assert known(p_winsorized=0.12).chance_text.endswith(
         "(p = 0.025). Columns have heavy tails; winsorised, p = 0.12."
     )
 

@@ -67,7 +67,7 @@ def answer_of(
     if len(whole.text.split()) <= _MOST_WORDS:
         return whole
     if len(found.text.split()) > _MOST_WORDS and harm is not None:  # the table has everybody's
-        found = replace(found, cost=found.cost.replace(f" {harm.told_everybody}", ""))
+        found = replace(found, cost=found.cost.replace(f" {harm.everybody_text}", ""))
     return found
 
 
@@ -92,7 +92,7 @@ def headline(groups: Sequence[LeftOut], sampled: bool = False) -> str:
     sizes = [f"{group.size:,}" for group in groups]
     if len(groups) == 1:
         text = f"No group of {sizes[0]} of {rows} loses more than the rest."
-        text = first.told_fact if first.disparity > 0.0 else text
+        text = first.fact_text if first.disparity > 0.0 else text
     else:
         rest, *kept = percents(first.retained.rest, *(group.retained.group for group in groups))
         own = percents(*(group.retained_own.group for group in groups))
@@ -108,7 +108,7 @@ def _who(sentence: Sentence | None) -> str:
     """The sentence, how much of the group it covers, and how much of what it selects is in it."""
     if sentence is None:
         return "No condition on the columns describes them."
-    covered, inside = shown_share(sentence.told_recall), shown_share(sentence.told_precision)
+    covered, inside = shown_share(sentence.shown_recall), shown_share(sentence.shown_precision)
     text = f"In {covered} of them, {sentence.words}; {inside} of such rows belong to the group."
     if sentence.describes:
         return text
@@ -164,10 +164,10 @@ def _costs(groups: Sequence[GroupResult], harm: Harm | None) -> str:
             said = [each or "Too few rows to tell the outcome." for each in said]
         return _of_each(groups, said)
     if len(paid) == 1:
-        return paid[0].told_brief
-    each = _of_each(groups, [f"{one.told_errors}. {one.told_verdict}" for one in paid])
-    everybody = harm.told_everybody.strip("()").replace("everybody: ", "For everybody it is ")
-    return f"{each} {everybody}. {harm.told_leaks}".rstrip()
+        return paid[0].brief_text
+    each = _of_each(groups, [f"{one.errors_text}. {one.verdict_text}" for one in paid])
+    everybody = harm.everybody_text.strip("()").replace("everybody: ", "For everybody it is ")
+    return f"{each} {everybody}. {harm.leaks_text}".rstrip()
 
 
 def _outcomes(group: GroupResult) -> str:
@@ -193,8 +193,8 @@ def _cost_table(harm: Harm | None, n_groups: int, after: Afterwards | None) -> C
 def _advice(groups: Sequence[GroupResult], mitigated: Mitigation, after: Afterwards | None) -> str:
     """What to use instead, and why."""
     if after is not None:
-        return after.told_brief
-    losses = mitigated.told_losses([each.label for each in groups])
+        return after.brief_text
+    losses = mitigated.losses_text([each.label for each in groups])
     return (
         f"Fair PCA with as many components brings {losses}; whether another group then loses as "
         "much was not tested."

@@ -57,7 +57,7 @@ class Change(Serializable):
         Changed, and not for the better.
     """
 
-    also = ("changed", "worse", "shown", "told")
+    also = ("changed", "worse", "shown", "text")
 
     what: str
     of: str
@@ -87,7 +87,7 @@ class Change(Serializable):
         return f"{value} ({low} to {high}{' points' * self.share})"
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """In a sentence."""
         p = "not tested" if self.corrected is None else f"{describe_p(self.corrected)}, corrected"
         return (
@@ -115,7 +115,7 @@ class Comparison(Serializable):
     created, leftout_version : str
     """
 
-    also = ("changed", "leftout_version", "told")
+    also = ("changed", "leftout_version", "text")
 
     old: str
     new: str
@@ -135,7 +135,7 @@ class Comparison(Serializable):
         return any(each.changed for each in self.changes)
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """In a sentence or two."""
         different = [each for each in self.changes if each.changed]
         if not any(each.p_value is not None for each in self.changes):
@@ -143,14 +143,14 @@ class Comparison(Serializable):
         if not different:
             looked = counted(len(self.changes), "figure")
             return f"Nothing has changed beyond noise ({looked} looked at)."
-        return " ".join(["Changed beyond noise.", *(each.told for each in different)])
+        return " ".join(["Changed beyond noise.", *(each.text for each in different)])
 
     def summary(self) -> str:
         """What has changed, in a paragraph."""
-        return self.told
+        return self.text
 
     def __repr__(self) -> str:
-        return f"<Comparison: {self.told}>"
+        return f"<Comparison: {self.text}>"
 
     def html(self) -> str:
         """A page that needs nothing else."""
@@ -336,7 +336,7 @@ def _of_records(
 ) -> tuple[list[Change], list[str]]:
     """Two audits, each by its own rules: tested where one representation has seen both."""
     told = [each["pca"]["representation"] for each in (then, now)]
-    same = all(each["origin"] == "given" for each in told) and told[0]["told"] == told[1]["told"]
+    same = all(each["origin"] == "given" for each in told) and told[0]["text"] == told[1]["text"]
     found = [
         _change(name, before.figures[name], after.figures[name], False, same)
         for name in ("gap 1", "error")

@@ -150,7 +150,7 @@ def _gap(audit: Audit, group: GroupResult) -> Answered:
     return left_out.disparity > 0.0, (
         f"A shared {left_out.shared} with {counted(found.n_components_, 'component')} keeps "
         f"{share:.0f}% of the table's variance but {percent(left_out.retained.group)} of this "
-        f"group's; its own would keep {percent(left_out.retained_own.group)}. {left_out.told}"
+        f"group's; its own would keep {percent(left_out.retained_own.group)}. {left_out.text}"
     )
 
 
@@ -160,14 +160,14 @@ def _with_more_tables(text: str, trust: Trust) -> str:
 
 @_question("C001", "Copula surrogates rarely lose as much", of="evidence")
 def _beyond_copula(trust: Trust) -> Answered:
-    return trust.beyond_chance, _with_more_tables(trust.told_chance, trust)
+    return trust.beyond_chance, _with_more_tables(trust.chance_text, trust)
 
 
 @_question(
     "C002", "Gaussian surrogates with the same correlations rarely lose as much", of="evidence"
 )
 def _beyond_gaussian(trust: Trust) -> Answered:
-    text = _with_more_tables(trust.told_against("gaussian"), trust)
+    text = _with_more_tables(trust.against_text("gaussian"), trust)
     if trust.p_gaussian is not None and trust.verdict in ("C", "D"):
         return trust.verdict == "C", text
     return None, f"Not needed, as C001 is found. {text}" if trust.beyond_chance else text
@@ -190,14 +190,14 @@ def _replicates(trust: Trust) -> Answered:
         return None, _no_halves(trust)
     whole = f"Found on all of them, it loses {number(trust.disparity)} more."
     replicates = bool(trust.held_out.gap.low >= trust.disparity / 2.0)
-    return replicates, f"{trust.held_out.told_gap} {whole}"
+    return replicates, f"{trust.held_out.gap_text} {whole}"
 
 
 @_question("H002", "Halves of the table, searched apart, name the same rows", of="evidence")
 def _halves_agree(trust: Trust) -> Answered:
     if trust.held_out is None:
         return None, _no_halves(trust)
-    return trust.held_out.agree, trust.held_out.told_overlap
+    return trust.held_out.agree, trust.held_out.overlap_text
 
 
 @_question(
@@ -210,7 +210,7 @@ def _belongs(trust: Trust) -> Answered:
     if found is None:
         return None, "Parts of the rows were not searched."
     sure = found.n_members > found.n_borderline
-    return sure, found.told, "" if sure else "Which rows belong to the group is uncertain."
+    return sure, found.text, "" if sure else "Which rows belong to the group is uncertain."
 
 
 def _too_few_starts(audit: Audit, group: GroupResult) -> str:
@@ -237,7 +237,7 @@ def _starts_agree(audit: Audit, group: GroupResult) -> Answered:
     if too_few or found is None:
         return None, too_few
     differ = "" if found.agrees else "Searches from other starts find other groups."
-    return found.agrees, found.told, differ
+    return found.agrees, found.text, differ
 
 
 @_question("S002", "Several distinct groups are left out nearly as much", of="group")
@@ -245,14 +245,14 @@ def _several_groups(audit: Audit, group: GroupResult) -> Answered:
     too_few, found = _too_few_starts(audit, group), group.stability
     if too_few or found is None:
         return None, too_few
-    return found.nearly_equal > 1, found.told_several
+    return found.nearly_equal > 1, found.several_text
 
 
 @_question("E001", "A short sentence describes the group", of="group")
 def _described(audit: Audit, group: GroupResult) -> Answered:
     sentence = group.explanation.sentence
     fits = NOT_APPLICABLE if sentence is None else sentence.describes
-    return fits, group.explanation.told_sentence
+    return fits, group.explanation.sentence_text
 
 
 @_question(
@@ -284,7 +284,7 @@ def _outcome(audit: Audit, group: GroupResult) -> Answered:
     if not found.outcome:
         return NOT_APPLICABLE, _no_target()
     first = found.outcome[0]
-    lacking = f" {found.told_no_outcome}".rstrip()
+    lacking = f" {found.no_outcome_text}".rstrip()
     if first.gap.low != first.gap.low:
         return None, f"Too few rows with a known target: {first}.{lacking}"
     small = f" {describe_small()}" if first.gap.clear and not first.differs else ""
@@ -302,7 +302,7 @@ def _mitigation(audit: Audit) -> Answered:
         more = f" (in {here.rank} dimensions)" * (here.rank > here.n_components)
         how = f"of all {sides} sides{more}"
     return bool(lower), (
-        f"Fair PCA {how} brings {here.told_losses(range(1, sides), ' and')}, and keeps "
+        f"Fair PCA {how} brings {here.losses_text(range(1, sides), ' and')}, and keeps "
         f"{points(abs(here.price))} percentage points {change} of the table's variance; the gap "
         f"to the best possible is {describe_gap(here.gap)}. {NOT_FOR_OTHERS}"
     )
@@ -313,7 +313,7 @@ def _moved(audit: Audit) -> Answered:
     after = audit.afterwards
     if after is None:
         return None, audit.skipped or audit.no_afterwards
-    return after.moved, after.told
+    return after.moved, after.text
 
 
 @_question("N001", "A subgroup is left out")
@@ -322,9 +322,9 @@ def _subgroup(audit: Audit) -> Answered:
     if named is None:
         return None, audit.skipped
     if not named.names:
-        return NOT_APPLICABLE, named.told
+        return NOT_APPLICABLE, named.text
     if named.left_out is not None:
-        return named.left_out, named.told_leading
+        return named.left_out, named.leading_text
     needs = (
         f"Whether a subgroup stands out takes {FEWEST_TABLES} surrogate tables. {_more_tables()}"
     )
@@ -334,7 +334,7 @@ def _subgroup(audit: Audit) -> Answered:
             f"are {shape[1]:,}) that takes too long. Leave columns aside: "
             f"{parameter_label('drop')}."
         )
-    return None, f"{named.told_leading} {needs}"
+    return None, f"{named.leading_text} {needs}"
 
 
 @_question("K001", "A known group is left out")
@@ -347,10 +347,10 @@ def _known(audit: Audit) -> Answered:
     if known is None:
         return NOT_APPLICABLE, "No sensitive column has groups that could be compared."
     if not known.measured:
-        return NOT_APPLICABLE, known.told
+        return NOT_APPLICABLE, known.text
     if known.left_out:
-        return True, known.told
-    return False, f"{known.told} {known.told_small}".rstrip()
+        return True, known.text
+    return False, f"{known.text} {known.small_text}".rstrip()
 
 
 def _no_harm(audit: Audit) -> Answered:
@@ -363,7 +363,7 @@ def _no_harm(audit: Audit) -> Answered:
 def _harm(audit: Audit, group: GroupResult) -> Answered:
     if group.harm is None:
         return _no_harm(audit)
-    return group.harm.costs_more, group.harm.told_cost
+    return group.harm.costs_more, group.harm.cost_text
 
 
 @_question("P002", "Fair PCA gives it back without costing the rest", of="group")
@@ -371,7 +371,7 @@ def _gives_back(audit: Audit, group: GroupResult) -> Answered:
     harm = group.harm
     if harm is None:
         return _no_harm(audit)
-    return harm.gives_back, harm.told_return() + f" {NOT_FOR_OTHERS}" * harm.gives_back
+    return harm.gives_back, harm.return_text() + f" {NOT_FOR_OTHERS}" * harm.gives_back
 
 
 @_question(
@@ -380,7 +380,7 @@ def _gives_back(audit: Audit, group: GroupResult) -> Answered:
 def _prediction(audit: Audit, group: GroupResult) -> Answered:
     found, why = group.prediction, group.no_prediction
     if found is not None:
-        return found.errs_more, found.told
+        return found.errs_more, found.text
     if audit.intake.prediction is not None:
         why = why or audit.skipped
     if why:
@@ -434,7 +434,7 @@ def _leaks(audit: Audit) -> Answered:
         return False, "No searched column alone tells the target."
     columns = [audit.intake.called(line.column) for line in leaks]
     detail = (
-        f"{leading([line.told.rstrip('.') for line in leaks], '; ')}. Known beforehand, or made "
+        f"{leading([line.text.rstrip('.') for line in leaks], '; ')}. Known beforehand, or made "
         "from the outcome? Kept in the search, not in models that predict the target; what is the "
         f"outcome by another name can be left out: {parameter_label('drop', columns)}."
     )
@@ -447,7 +447,7 @@ def _copies(audit: Audit) -> Answered:
     copies = audit.intake.copies
     if not copies:
         return False, "No two searched columns say the same."
-    seen = leading([line.told.rstrip(".") for line in copies], "; ")
+    seen = leading([line.text.rstrip(".") for line in copies], "; ")
     return True, f"{seen}. Each counts once: the first of them is searched."
 
 
@@ -459,7 +459,7 @@ def _suspects(audit: Audit) -> Answered:
             False,
             "No value stands apart at the end of a column like 99, -1 or 1900-01-01 would.",
         )
-    seen = leading([suspect.told.rstrip(".") for suspect in suspects], ". ")
+    seen = leading([suspect.text.rstrip(".") for suspect in suspects], ". ")
     first = suspects[0]
     where = f"{as_name(first.column)} is {first.value} in {counted(first.rows, 'row')}"
     return True, f"{seen}.", f"{where}, which may mean it is missing."
@@ -474,7 +474,7 @@ def _missing(audit: Audit) -> Answered:
     if not indicators and blanks is None:
         return NOT_APPLICABLE, "No searched column has missing cells."
     large = intake.indicator_share > LARGE_INDICATORS
-    said = [] if blanks is None else [blanks.told]
+    said = [] if blanks is None else [blanks.text]
     share = f"{100 * intake.indicator_share:.2g}% of the variance"
     said.append(f"{counted(len(indicators), 'missing indicator')}: {share}.")
     if large:
@@ -487,7 +487,7 @@ def _missing(audit: Audit) -> Answered:
 def _repeated(audit: Audit) -> Answered:
     repeats = audit.repeats
     if repeats.beyond_chance:
-        return True, repeats.told
+        return True, repeats.text
     rows = repeats.distinct
     if not rows.n_repeated:
         return False, "All rows are distinct."
@@ -527,7 +527,7 @@ def _proxies(audit: Audit) -> Answered:
         return NOT_APPLICABLE, "No column was named as sensitive."
     if not proxies:
         return False, "No searched column alone tells a sensitive one; several together may."
-    seen = leading([line.told.rstrip(".") for line in proxies], "; ")
+    seen = leading([line.text.rstrip(".") for line in proxies], "; ")
     first = proxies[0]
     caution = f"{as_name(first.column)} stands for the sensitive column {as_name(first.of)}."
     return True, f"{seen}.", caution
@@ -539,7 +539,7 @@ def _readings(audit: Audit) -> Answered:
     if found is None:
         return None, audit.skipped or "There was no choice to make otherwise."
     caution = "" if found.holds else "Other readings leave mostly other rows out."
-    return found.holds, found.told, caution
+    return found.holds, found.text, caution
 
 
 CODES = [question.code for question in _QUESTIONS]

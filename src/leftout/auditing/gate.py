@@ -107,7 +107,7 @@ class ReleaseGate:
         if self.baseline is not None:
             label = parameter_label("baseline")
             compared = compare(self.baseline, audit)
-            yield from (f"{label}: {each.told}" for each in compared.changes if each.worse)
+            yield from (f"{label}: {each.text}" for each in compared.changes if each.worse)
 
 
 def _failed(finding: Finding) -> str:

@@ -195,7 +195,7 @@ class Audited(Serializable):
         Whether a pipeline has it; else it is the PCA of the features.
     origin : {"this table", "given"}
         Whether it was fitted on the rows audited, or came as it is.
-    told : str
+    text : str
         In words, with what was assumed where nothing was given.
     """
 
@@ -204,7 +204,7 @@ class Audited(Serializable):
     projection: bool
     given: bool
     origin: str
-    told: str
+    text: str
 
 
 def audited(found: MaxDisparityPartition, intake: PreparedTable) -> Audited:
@@ -212,13 +212,13 @@ def audited(found: MaxDisparityPartition, intake: PreparedTable) -> Audited:
     shared, seen = found.representation_, intake.features
     what = f"{shared.name} of {counted(shared.rank, 'component')}"
     if seen is None:
-        told = f"{what} fitted here, as no pipeline was given; {_assumed(intake)}."
+        text = f"{what} fitted here, as no pipeline was given; {_assumed(intake)}."
     else:
-        told = f"{what}, {seen.origin}."
+        text = f"{what}, {seen.origin}."
     return Audited(
         name=shared.name, rank=shared.rank, projection=shared.is_projection,
         given=found.representation is not None,
-        origin="given" if seen is not None and seen.fitted else "this table", told=told,
+        origin="given" if seen is not None and seen.fitted else "this table", text=text,
     )  # fmt: skip
 
 
@@ -231,8 +231,8 @@ _SCALED = {
 
 def _assumed(intake: PreparedTable) -> str:
     """How columns became what the PCA sees."""
-    told = _SCALED[intake.encoder.scaling]
+    text = _SCALED[intake.encoder.scaling]
     if any(kind.read_as == "category" for kind in intake.encoder.columns_):
         encoded = intake.encoder.encoding == "target"
-        told += f", categories as {'the mean of the target' if encoded else 'indicators'}"
-    return told
+        text += f", categories as {'the mean of the target' if encoded else 'indicators'}"
+    return text

@@ -158,4 +158,4 @@ class GroupResult(Serializable):
     @property
     def costs(self) -> list[str]:
         """What components cost it, and what mitigations give back, in words."""
-        return [] if self.harm is None else self.harm.told
+        return [] if self.harm is None else self.harm.text

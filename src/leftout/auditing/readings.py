@@ -67,7 +67,7 @@ class Blanks(Serializable):
         The share of either side whose cells are so.
     """
 
-    also = ("tells", "told")
+    also = ("tells", "text")
 
     column: str | None
     others: int
@@ -81,7 +81,7 @@ class Blanks(Serializable):
         return self.group - self.rest >= _BLANKS_TELL
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """In a sentence."""
         what = "some cell" if self.column is None else as_name(self.column)
         what += f" and {counted(self.others, 'other column')}" * bool(self.others)
@@ -136,7 +136,7 @@ class Readings(Serializable):
 
     hidden = ("counts", "group", "of_rows")
     also = (
-        "n_readings", "needed", "robust", "robust_in_group", "rows", "holds", "brief", "told",
+        "n_readings", "needed", "robust", "robust_in_group", "rows", "holds", "brief", "text",
     )  # fmt: skip
 
     lines: list[OneReading]
@@ -195,7 +195,7 @@ class Readings(Serializable):
         )
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """In a few sentences."""
         some = "" if self.rows == self.of_rows else f" of {self.rows:,} looked at"
         which = "are the same people" if self.holds else "are mostly other people"

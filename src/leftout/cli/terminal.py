@@ -72,7 +72,7 @@ def show_audit(console: Console, found: Audit, full: bool = False) -> None:
     for ask, text in answer.lines.items():
         say(console, f"{ask}: ", shown(text))
     readings = "" if found.readings is None else f" {found.readings.brief}"
-    say(console, "What was audited: ", shown(found.audited.told + readings))
+    say(console, "What was audited: ", shown(found.audited.text + readings))
     for text in answer.mind:
         say(console, "Bear in mind: ", shown(text))
     if answer.costs is not None:
@@ -123,7 +123,7 @@ def _show_findings(console: Console, title: str, of: Any) -> None:
 
 def show_groups(console: Console, named: NamedGroups, known: KnownGroups | None) -> None:
     """Subgroups, and known groups, without an audit."""
-    say(console, "Subgroups.", shown(f" {named.told}"))
+    say(console, "Subgroups.", shown(f" {named.text}"))
     lines = _losses([group.condition for group in named.groups], named.groups)
     outcomes = [group.outcome for group in named.groups if group.outcome is not None]
     if outcomes:
@@ -132,7 +132,7 @@ def show_groups(console: Console, named: NamedGroups, known: KnownGroups | None)
     title = "\nSubgroups: average losses, beside random groups' of that size"
     show(console, title, lines, _NAME_WIDTH)
     if known is not None:
-        say(console, "\nKnown groups.", shown(f" {known.told_count} {known.told_small}"))
+        say(console, "\nKnown groups.", shown(f" {known.count_text} {known.small_text}"))
         lines = _losses([group.text for group in known.ranked], known.ranked)
         lines.insert(2, "left out", [group.left_out for group in known.ranked])
         lines.insert(3, "p", [group.p_value for group in known.ranked])
@@ -196,7 +196,7 @@ def show_fair(console: Console, found: Mitigation, by: list[str]) -> None:
 
 def show_comparison(console: Console, found: Comparison) -> None:
     """What has changed since an audit, and what was looked at."""
-    say(console, "Then and now. ", shown(found.told))
+    say(console, "Then and now. ", shown(found.text))
     console.print()
     figures = [each for each in found.changes if each.of != "column"]
     columns = [each for each in found.changes if each.of == "column"]

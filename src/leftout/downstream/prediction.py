@@ -47,7 +47,7 @@ class ComparedPrediction(GroupComparison):
         What the prediction is called.
     """
 
-    also = ("errs_more", "told", "told_base")
+    also = ("errs_more", "text", "base_text")
 
     probabilities: bool
     missing: int
@@ -63,10 +63,10 @@ class ComparedPrediction(GroupComparison):
 
     def summary(self) -> str:
         """What was found, in a few sentences."""
-        return f"{self.told} {self.told_base}"
+        return f"{self.text} {self.base_text}"
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """The errors on both sides, and whether it errs more on one of them."""
         a, b = self._both("error")
         errs = f"errs more on {self._group} than on {self._rest}"
@@ -79,7 +79,7 @@ class ComparedPrediction(GroupComparison):
         )
 
     @property
-    def told_base(self) -> str:
+    def base_text(self) -> str:
         """Target and predictions on both sides, and which rows are left out."""
         (a, b), (c, d) = (self._both(name) for name in (self._words.base, "mean_prediction"))
         text = f"The target itself is at {a} and {b}, the predictions at {c} and {d}."

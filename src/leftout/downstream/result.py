@@ -176,7 +176,7 @@ class Harm(GroupComparison):
     """
 
     also = (
-        "extra_cost", "fair_return", "costs_more", "gives_back", "told", "told_brief", "told_base",
+        "extra_cost", "fair_return", "costs_more", "gives_back", "text", "brief_text", "base_text",
     )  # fmt: skip
     hidden = ("held_out",)
 
@@ -341,13 +341,13 @@ class Harm(GroupComparison):
         return f"{self.figure(error)}{more}"
 
     @property
-    def told_brief(self) -> str:
+    def brief_text(self) -> str:
         """The errors of the group and of everybody, and whether components cost the group more."""
-        told = (f"{self.told_errors} {self.told_everybody}.", self.told_verdict, self.told_leaks)
+        told = (f"{self.errors_text} {self.everybody_text}.", self.verdict_text, self.leaks_text)
         return " ".join(filter(None, told))
 
     @property
-    def told_errors(self) -> str:
+    def errors_text(self) -> str:
         """The errors of the group from components and from all columns, without a full stop."""
         every, shared = (self.at(self.group, seen).value for seen in (ALL, SHARED))
         guess = self.at(self.group, ALL, "guess_error").value
@@ -362,7 +362,7 @@ class Harm(GroupComparison):
         )
 
     @property
-    def told_everybody(self) -> str:
+    def everybody_text(self) -> str:
         """The same of all rows, in brackets."""
         every, shared = (self.figure(self.everybody[seen].value) for seen in (ALL, SHARED))
         return f"(everybody: {shared} and {every})"
@@ -376,7 +376,7 @@ class Harm(GroupComparison):
         return f"always saying {'yes' if abs(rate + wrong - 1.0) < abs(rate - wrong) else 'no'}"
 
     @property
-    def told_verdict(self) -> str:
+    def verdict_text(self) -> str:
         """Whether that is harm, and how far AUC (R2) falls on either side."""
         if self.gain[SHARED].clear <= 0:
             return "Components do no better than one guess for everybody: no harm is shown."
@@ -385,7 +385,7 @@ class Harm(GroupComparison):
         return f"{self._words.name} falls by {group}, for {self._rest} by {rest}: {verdict}."
 
     @property
-    def told_cost(self) -> str:
+    def cost_text(self) -> str:
         """What the shared PCA costs the two sides."""
         (a, b), (c, d) = (self._both(variant) for variant in (ALL, SHARED))
         e, f = self._both(ALL, "guess_error")
@@ -394,12 +394,12 @@ class Harm(GroupComparison):
             f"{self._rest}; from {counted(self.n_components, 'component')} of a shared "
             f"{self.shared} it is {c} and {d}; "
             f"always guessing the {self._words.guess}, {e} and {f}. That costs {self._group} "
-            f"{self.around(self.extra_cost)} more than {self._rest}. {self.told_verdict}"
+            f"{self.around(self.extra_cost)} more than {self._rest}. {self.verdict_text}"
         )
-        return f"{text} {self.told_leaks}".rstrip()
+        return f"{text} {self.leaks_text}".rstrip()
 
     @property
-    def told_leaks(self) -> str:
+    def leaks_text(self) -> str:
         """Which columns models did not see; nothing if they saw all."""
         if not self.leaks:
             return ""
@@ -408,11 +408,11 @@ class Harm(GroupComparison):
         return f"Models did not see {names}, which alone {tell} the target."
 
     @property
-    def told(self) -> list[str]:
+    def text(self) -> list[str]:
         """What the shared PCA costs, then what each mitigation gives back."""
-        return [self.told_cost, *map(self.told_return, self.mitigations)]
+        return [self.cost_text, *map(self.return_text, self.mitigations)]
 
-    def told_return(self, variant: str = FAIR_PCA) -> str:
+    def return_text(self, variant: str = FAIR_PCA) -> str:
         """What a mitigation gives back, and whom it costs something."""
         back, (a, b) = self.cost().returns[variant], self._both(variant)
         gives = "It gives" if self._gives_back(variant) else "That it gives"
@@ -430,7 +430,7 @@ class Harm(GroupComparison):
             f"{self.n_rows:,} rows, {self.target} predicted by {self.models[0]}, each row while it "
             f"was held out ({self.folds} folds, {times}). "
         )
-        text += f"{' '.join(self.told)}{self._others()} {self.told_base}"
+        text += f"{' '.join(self.text)}{self._others()} {self.base_text}"
         if self.missing:
             is_or_are = "is" if self.missing == 1 else "are"
             text += f" {counted(self.missing, 'row')} without a target {is_or_are} left out."
@@ -445,7 +445,7 @@ class Harm(GroupComparison):
         return f" The extra cost is {listed(each)}." if each else ""
 
     @property
-    def told_base(self) -> str:
+    def base_text(self) -> str:
         """The rate or mean of the target on both sides, which alone is no harm."""
         a, b = self._both(ALL, self._words.base)
         return (

@@ -180,7 +180,7 @@ def assess(
         votes = subsamples(task, sizes, rngs, steps, labels, rows, found.labels_)
         belongs = votes or nothing
     if task.repeats.beyond_chance:
-        notes.append(f"Equal rows: {task.repeats.told}")
+        notes.append(f"Equal rows: {task.repeats.text}")
     if n_restarts:
         stable = restarts(task, sizes, of_restarts.spawn(n_restarts), steps, labels)
     return [

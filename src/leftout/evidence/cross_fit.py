@@ -100,7 +100,7 @@ class HeldOut(Serializable):
         return self.overlap >= SAME_GROUP
 
     @property
-    def told_gap(self) -> str:
+    def gap_text(self) -> str:
         value, low, high = self.gap
         return (
             f"On rows not searched, such groups lose {number(value, digits=2)} "
@@ -108,7 +108,7 @@ class HeldOut(Serializable):
         )
 
     @property
-    def told_overlap(self) -> str:
+    def overlap_text(self) -> str:
         whole, core = self.overlaps.mean(axis=0)
         size = ", of half the size," if core > whole else ""
         kind = "one group" if self.agree else "different rows"

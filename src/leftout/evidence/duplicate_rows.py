@@ -52,7 +52,7 @@ class Repeats:
         return self.distinct if self.beyond_chance else None
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         return (
             f"{self.distinct.n_repeated:,} of {self.distinct.n_rows:,} rows repeat an earlier one "
             f"({self.distinct.n_distinct:,} are distinct): surrogates repeat rows as often, and "

@@ -111,7 +111,7 @@ class Stability(Serializable):
         return self.jaccard_mean >= SAME_GROUP if self.runs >= FEWEST_RUNS else None
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         return (
             f"{self.runs} runs agree with Jaccard {self.jaccard_mean:.2f} on average "
             f"({self.jaccard_low:.2f} to {self.jaccard_high:.2f}); from {SAME_GROUP} on they count "
@@ -119,7 +119,7 @@ class Stability(Serializable):
         )
 
     @property
-    def told_several(self) -> str:
+    def several_text(self) -> str:
         several = self.nearly_equal
         return (
             f"{self.runs} runs found {counted(several, 'distinct group')} within "
@@ -198,7 +198,7 @@ class Membership(Serializable):
         The group's other rows.
     """
 
-    also = ("n_members", "n_borderline", "told")
+    also = ("n_members", "n_borderline", "text")
     hidden = ("shares", "group")  # rows one by one are left to groups.csv
 
     shares: Array
@@ -224,7 +224,7 @@ class Membership(Serializable):
         return np.where(self.group, inside, "rest")
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         return (
             f"{self.n_members:,} of {counted(int(self.group.sum()), 'row')} are members: left out "
             f"in at least {percent(_SURE_MEMBER)} of {self.parts} searches on "

@@ -193,7 +193,7 @@ class Trust(Serializable):
                 f"What explains the loss was not tested: that takes {FEWEST_TABLES} surrogates of "
                 "each kind, and halves of the rows."
             )
-        shares = "" if self.parts is None else self.parts.told
+        shares = "" if self.parts is None else self.parts.text
         return f"{found.says} {shares}".strip()
 
     @property
@@ -207,7 +207,7 @@ class Trust(Serializable):
         share = max(self.parts.each()[found.part].share, 0.0)
         return f"{found.name} ({percent(share)} of the loss)"
 
-    def told_against(self, kind: str) -> str:
+    def against_text(self, kind: str) -> str:
         """How far surrogates of a kind come: how many, what they lose, the p-value."""
         main = self.chance.get(kind)
         if main is None:
@@ -238,7 +238,7 @@ class Trust(Serializable):
         return more
 
     @property
-    def told_chance(self) -> str:
+    def chance_text(self) -> str:
         """Do copula surrogates lose as much? With what that rests on."""
         main = self.chance.get("copula")
         if main is not None and self.beyond_chance is None:
@@ -246,7 +246,7 @@ class Trust(Serializable):
                 f"To judge takes {FEWEST_TABLES} surrogates, and there were {main.surrogates}: p "
                 f"is never below {number(1 / (1 + main.surrogates), digits=2)}."
             )
-        text = self.told_against("copula")
+        text = self.against_text("copula")
         if self.p_winsorized is not None:
             text += f" Columns have heavy tails; winsorised, {describe_p(self.p_winsorized)}."
         return text
@@ -255,16 +255,16 @@ class Trust(Serializable):
         """The evidence in plain words, a line for each question."""
         group, name = self.partition.left_out_, self.verdict_name or "not tested"
         lines = [
-            f"Group: {group.told_fact} {group.told}",
+            f"Group: {group.fact_text} {group.text}",
             f"Verdict: {name[0].upper()}{name[1:]}. {self.verdict_says}",
-            f"Surrogates: {self.told_chance}",
+            f"Surrogates: {self.chance_text}",
         ]
         if self.held_out is not None:
-            lines.append(f"Other rows: {self.held_out.told_gap} {self.held_out.told_overlap}")
+            lines.append(f"Other rows: {self.held_out.gap_text} {self.held_out.overlap_text}")
         if self.membership is not None:
-            lines.append(f"Members: {self.membership.told}")
+            lines.append(f"Members: {self.membership.text}")
         if self.stability is not None:
-            lines.append(f"Other starts: {self.stability.told} {self.stability.told_several}")
+            lines.append(f"Other starts: {self.stability.text} {self.stability.several_text}")
         return "\n".join(lines + self.notes)
 
 

@@ -128,7 +128,7 @@ class Explanation(Serializable):
         named = [f"{line} (strength {line.strength:.2f})" for line in alike[:_SHOWN]]
         named += [f"{line.text} (too few rows to tell how)" for line in few[:_SHOWN]]
         lines = [
-            self.told_sentence,
+            self.sentence_text,
             f"Features: the disparity of {number(total)} is made up by {listed(shares + more)}.",
             f"Looks like: {'; '.join(named) or 'no single column that was searched'}.",
         ]
@@ -139,8 +139,8 @@ class Explanation(Serializable):
             lines.append(f"Kept out of the search: {describe_claims(hidden, untold)}")
         outcomes = sorted(self.outcome, key=lambda outcome: -abs(outcome.gap.value))
         lines += [f"Outcome: {outcome}." for outcome in outcomes[:_SHOWN]]
-        if self.told_no_outcome:
-            lines.append(f"Outcome: {self.told_no_outcome}")
+        if self.no_outcome_text:
+            lines.append(f"Outcome: {self.no_outcome_text}")
         if self.what_if:
             each = [
                 f"without {as_name(w.feature)} {number(w.without)}" for w in self.what_if[:_SHOWN]
@@ -161,13 +161,13 @@ class Explanation(Serializable):
         return by_source([each.disparity for each in lines], [each.column for each in lines])
 
     @property
-    def told_sentence(self) -> str:
+    def sentence_text(self) -> str:
         if self.sentence is None:
             return "No column of the raw table varies, so nothing describes the group."
-        return self.sentence.told
+        return self.sentence.description
 
     @property
-    def told_no_outcome(self) -> str:
+    def no_outcome_text(self) -> str:
         """Where one side lacks an outcome far more often: that; else nothing."""
         missing = self.no_outcome
         return f"{missing}." if missing is not None and missing.notable else ""

@@ -85,7 +85,7 @@ class Sentence(Serializable):
         bounds instead of figures.
     """
 
-    also = ("text", "precision", "recall", "f1", "describes", "told")
+    also = ("text", "precision", "recall", "f1", "describes", "description")
     hidden = ("min_cell",)
 
     alternatives: tuple[tuple[Condition, ...], ...]
@@ -98,7 +98,7 @@ class Sentence(Serializable):
     @classmethod
     def keys(cls) -> dict[str, str]:
         figures = ("covered", "count", "precision", "recall", "f1")
-        return super().keys() | {name: f"told_{name}" for name in figures}
+        return super().keys() | {name: f"shown_{name}" for name in figures}
 
     @property
     def conditions(self) -> list[Condition]:
@@ -148,29 +148,29 @@ class Sentence(Serializable):
         )
 
     @property
-    def told_count(self) -> int | str:
+    def shown_count(self) -> int | str:
         """Rows of the group that it covers; in words where few would be told of."""
         return rows_between(*self._cells[0])
 
     @property
-    def told_covered(self) -> int | str:
+    def shown_covered(self) -> int | str:
         """Rows that it covers; in words where few would be told of."""
         return rows_between(*map(sum, zip(*self._cells, strict=True)))
 
     @property
-    def told_recall(self) -> float | str:
+    def shown_recall(self) -> float | str:
         """The share of the group that it covers; in words where few would be told of."""
         low, high = self._cells[0]
         return share_between(low / self.size, high / self.size)
 
     @property
-    def told_precision(self) -> float | str:
+    def shown_precision(self) -> float | str:
         """The share of its rows that are in the group; in words where few would be told of."""
         (low, high), (least, most) = self._cells
         return share_between(*(a / max(a + b, 1) for a, b in ((low, most), (high, least))))
 
     @property
-    def told_f1(self) -> float | str:
+    def shown_f1(self) -> float | str:
         """The harmonic mean of both; in words where few would be told of."""
         (low, high), (least, most) = self._cells
         ends = ((low, most), (high, least))
@@ -192,11 +192,11 @@ class Sentence(Serializable):
         return any_of([[c.holds(columns[c.column]) for c in both] for both in self.alternatives])
 
     def __str__(self) -> str:
-        covered = self.told_covered
+        covered = self.shown_covered
         rows = "rows" if isinstance(covered, str) else f"{covered:,} rows"
         return (
-            f"{self.text}: covers {shown_share(self.told_recall)} of the group; "
-            f"{shown_share(self.told_precision)} of the {rows} it covers are in it"
+            f"{self.text}: covers {shown_share(self.shown_recall)} of the group; "
+            f"{shown_share(self.shown_precision)} of the {rows} it covers are in it"
         )
 
     @property
@@ -206,12 +206,12 @@ class Sentence(Serializable):
         return self.f1 >= _FITS and self.precision - share >= _TELLS * (1.0 - share)
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """What to say of it: a description, or that there is none."""
         start = "The group, in a sentence"
         if not self.describes:
             start = "No short sentence describes the group; the closest"
-        f1 = self.told_f1
+        f1 = self.shown_f1
         return f"{start}: {self} (F1 {f1 if isinstance(f1, str) else f'{f1:.2f}'})."
 
 

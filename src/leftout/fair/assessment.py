@@ -109,7 +109,7 @@ class Afterwards(Serializable):
         Groups that Fair PCA is for, beside the rest.
     """
 
-    also = ("moved", "holds", "advice", "told", "told_brief")
+    also = ("moved", "holds", "advice", "text", "brief_text")
 
     lines: list[ProjectionLosses]
     size: int
@@ -143,7 +143,7 @@ class Afterwards(Serializable):
         return MORE_COMPONENTS if self.moved else FAIR_PCA
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """What a search finds under each projection, on rows not seen, and what to use."""
         shared, fair, every = self.lines
         sample = "" if self.rows == self.of_rows else f" among {self.rows:,} of the rows"
@@ -163,10 +163,10 @@ class Afterwards(Serializable):
                 f" On rows not seen ({counted(self.splits, 'split')} into halves) MinimaxPCA gains "
                 f"{value}% ({low} to {high}), which {'holds' if self.holds else 'does not hold'}."
             )
-        return f"{text} {self.told_brief}"
+        return f"{text} {self.brief_text}"
 
     @property
-    def told_brief(self) -> str:
+    def brief_text(self) -> str:
         """What to use, and why, in one sentence."""
         shared, fair, every = (number(line.worst_loss, digits=2) for line in self.lines)
         first, then = (number(line.group_loss, digits=2) for line in self.lines[:2])

@@ -73,7 +73,7 @@ class Dimension(Serializable):
     def max_loss_after(self) -> float:
         return float(self.losses_after.max())
 
-    def told_losses(self, groups: Sequence[int], join: str = ",") -> str:
+    def losses_text(self, groups: Sequence[int], join: str = ",") -> str:
         """What becomes of the losses of some groups, and of the first side's, the rest's."""
         whose = "the group's loss" if len(groups) == 1 else "the groups' losses"
         before, after = (

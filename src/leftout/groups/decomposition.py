@@ -126,7 +126,7 @@ class LossParts(Serializable):
         return {"covariance": self.covariance, "values": self.values, "own": self.own}
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """One sentence: how large each part is, the largest first; nothing where nothing is lost.
 
         Where a part is below zero, the others may be more than the whole, and are called all of it.

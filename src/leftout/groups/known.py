@@ -155,7 +155,7 @@ class KnownGroups(Serializable):
         What all rows share: ``PCA``, or the name of what was given.
     """
 
-    also = ("told", "told_count", "told_small")
+    also = ("text", "count_text", "small_text")
 
     columns: list[str]
     groups: list[KnownGroup]
@@ -234,13 +234,13 @@ class KnownGroups(Serializable):
         return [group for group in self.groups if group.too_small]
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """Who loses more than random groups do, in a sentence."""
         found = leading(list(map(str, self.left_out)), "; ")
-        return f"{self.told_count.removesuffix('.')}: {found}." if found else self.told_count
+        return f"{self.count_text.removesuffix('.')}: {found}." if found else self.count_text
 
     @property
-    def told_count(self) -> str:
+    def count_text(self) -> str:
         """How many groups lose more than random groups do."""
         groups, found = self.measured, len(self.left_out)
         which = listed([as_name(name) for name in self.columns])
@@ -268,7 +268,7 @@ class KnownGroups(Serializable):
         return text
 
     @property
-    def told_small(self) -> str:
+    def small_text(self) -> str:
         """How many groups are too small; nothing where none is."""
         small = len(self.too_small)
         if not small or not self.measured:
@@ -284,7 +284,7 @@ class KnownGroups(Serializable):
             f"A shared {self.shared} with {counted(self.n_components, 'component')} keeps "
             f"{points(self.retained)}% of the variance of {self.n_rows:,} rows."
         )
-        return " ".join(filter(None, [text, self.told, self.told_small]))
+        return " ".join(filter(None, [text, self.text, self.small_text]))
 
     __str__ = summary
 

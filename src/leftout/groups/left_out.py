@@ -83,7 +83,7 @@ class LeftOut(Serializable):
         return self.certified()
 
     @property
-    def told_fact(self) -> str:
+    def fact_text(self) -> str:
         """What the representation keeps of the group and of the rest, whatever explains it."""
         rest, kept = percents(self.retained.rest, self.retained.group)
         (own,) = percents(self.retained_own.group)
@@ -95,7 +95,7 @@ class LeftOut(Serializable):
         )
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         gap = f"{'exceeds' if self.disparity >= 0.0 else 'is below'} the rest's by"
         return (
             f"Its loss {gap} {number(abs(self.disparity))}; no group of {self.size:,} rows can "

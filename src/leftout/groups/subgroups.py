@@ -135,7 +135,7 @@ class NamedGroups(Serializable):
         Whether the list is exact. Otherwise the budget ended the search.
     """
 
-    also = ("covers", "told", "told_beyond")
+    also = ("covers", "text", "beyond_text")
     hidden: ClassVar[tuple[str, ...]] = ("columns",)
 
     groups: list[NamedGroup]
@@ -191,14 +191,14 @@ class NamedGroups(Serializable):
         return bool(self.beyond) if can_tell(self.tables) else None
 
     @property
-    def told_covers(self) -> str:
+    def covers_text(self) -> str:
         """What the leading names cover of those who are represented worst."""
         first = len(self.groups[:SIX])
         who = "The first name covers" if first == 1 else f"The first {first} names cover"
         return f"{who} {percent(self.covers)} of the worst-represented tenth."
 
     @property
-    def told_beyond(self) -> str:
+    def beyond_text(self) -> str:
         """How many subgroups are beyond surrogates; nothing where that was not looked at."""
         if self.left_out is None or not self.groups:
             return ""
@@ -215,20 +215,20 @@ class NamedGroups(Serializable):
         return f"{text}."
 
     @property
-    def told_leading(self) -> str:
+    def leading_text(self) -> str:
         """The leading subgroups, whether they are beyond surrogates, and what they cover."""
         if not self.groups:
-            return self.told
+            return self.text
         named = leading([group.brief for group in self.beyond or self.groups], "; ")
-        return f"{self.told_beyond} The leading ones: {named}. {self.told_covers}".lstrip()
+        return f"{self.beyond_text} The leading ones: {named}. {self.covers_text}".lstrip()
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """How far the list can be relied on, and what it covers."""
         rows, names = counted(self.smallest, "row"), counted(self.names, "name")
         if not self.names:
             return f"No condition on a column holds for {rows} and not for as many."
-        found = self.told_covers if self.groups else "None loses more than the rest."
+        found = self.covers_text if self.groups else "None loses more than the rest."
         looked = f"{names} of up to {counted(self.depth, 'condition')} and at least {rows}"
         verb = "was" if self.names == 1 else "were"
         if self.complete:
@@ -240,7 +240,7 @@ class NamedGroups(Serializable):
 
     def summary(self) -> str:
         """The list in words, a line each."""
-        return "\n".join([*map(str, self.groups), self.told])
+        return "\n".join([*map(str, self.groups), self.text])
 
     __str__ = summary
 

@@ -74,7 +74,7 @@ def annex(data: Data) -> list[AnnexPart]:
 def _purpose(data: Data) -> list[tuple[str, ...]]:
     target = data["table"]["target"]
     return [
-        ("question", f"Who is represented worst by {data['pca']['representation']['told']}"),
+        ("question", f"Who is represented worst by {data['pca']['representation']['text']}"),
         ("answer", data["answer"]["fact"]),
         ("outcome compared", "none was named" if target is None else target),
         ("intended purpose of the system", _NOT_HERE),
@@ -102,7 +102,7 @@ def _representation(data: Data) -> list[tuple[str, ...]]:
     pca = data["pca"]
     kept = sum(share or 0.0 for share in pca["explained_variance_ratio"])
     return [
-        ("what was audited", pca["representation"]["told"]),
+        ("what was audited", pca["representation"]["text"]),
         ("components", f"{pca['n_components']}, with {percent(kept)} of the variance"),
     ]
 

@@ -43,7 +43,7 @@ def copies(columns: Sequence[Column]) -> list[Relation]:
     >>> rng = np.random.default_rng(0)
     >>> metres = rng.normal(1.7, 0.1, 200)
     >>> table = columns_of(np.column_stack([metres, rng.random(200), -39.4 * metres]))
-    >>> [relation.told for relation in copies(table)]
+    >>> [relation.text for relation in copies(table)]
     ['x2 copies x0, in reverse: correlation -1.']
     """
     found: list[Relation] = []

@@ -85,7 +85,7 @@ class Relation(Serializable):
         The value that is told, where not all are.
     """
 
-    also = ("told",)
+    also = ("text",)
 
     column: str
     of: str
@@ -95,7 +95,7 @@ class Relation(Serializable):
     value: str | None = None
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         name, of = as_name(self.column), as_name(self.of)
         if self.value is not None:
             of = f"{of} = {unambiguous(self.value)}"
@@ -135,7 +135,7 @@ def leaks(columns: Sequence[Column], target: Column, positive: Any = None) -> li
     >>> age, passed = rng.integers(18, 80, 500), rng.random(500) < 0.4
     >>> mark = np.where(passed, 70, 40) + rng.integers(0, 9, 500)
     >>> table = columns_of(np.column_stack([age, mark, passed]))
-    >>> [relation.told for relation in leaks(table[:2], table[2])]
+    >>> [relation.text for relation in leaks(table[:2], table[2])]
     ['x1 alone tells the target x2: AUC 1.']
     """
     return _relations(columns, [target], "leak", _LEAK, positive)
@@ -154,7 +154,7 @@ def proxies(searched: Sequence[Column], sensitive: Sequence[Column]) -> list[Rel
     >>> from leftout.data.columns import columns_of
     >>> home = np.array(["Rio", "Oslo", "Bergen"])[np.arange(300) % 3]
     >>> table = columns_of(np.column_stack([home, np.where(home == "Rio", "abroad", "here")]))
-    >>> [relation.told for relation in proxies(table[:1], table[1:])]
+    >>> [relation.text for relation in proxies(table[:1], table[1:])]
     ['x0 alone tells the sensitive column x1: AUC 1.']
     """
     return _relations(searched, sensitive, "proxy", _PROXY)

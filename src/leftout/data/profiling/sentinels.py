@@ -46,7 +46,7 @@ class Suspect(Serializable):
         In a few words.
     """
 
-    also = ("told",)
+    also = ("text",)
 
     column: str
     value: str
@@ -54,7 +54,7 @@ class Suspect(Serializable):
     why: str
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """One sentence, with the option that declares the value missing."""
         option = parameter_label("missing", f"{self.column}={self.value}")
         return (
@@ -72,7 +72,7 @@ def suspects(column: Column) -> list[Suspect]:
     >>> from leftout.data.columns import Column
     >>> from leftout.data.profiling.sentinels import suspects
     >>> times = Column("reviews", np.array([0.0, 1, 3, 2, 0, 1, 999, 999, 999]))
-    >>> print(suspects(times)[0].told)
+    >>> print(suspects(times)[0].text)
     reviews is 999 in 3 rows, far above all other values (at most 3); if that means that it is not \
 known, say so: missing='reviews=999'.
     """
