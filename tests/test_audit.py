@@ -778,3 +778,15 @@ def test_names_of_very_many_columns_have_one_condition():
     found = audit(wide, n_components=5, group_size=60, n_surrogates=0, n_restarts=0)
     assert found.named.depth == 1
     assert "the subgroups that one condition describes and that lose most" in found.html()
+
+
+def test_full_effort_weighs_evidence_on_all_rows():
+    X, _ = datasets.make_planted(5_100, 6, 2, 510, random_state=0)
+    asked = {"n_components": 2, "n_surrogates": 0, "n_restarts": 2}
+    sampled, whole = (leftout.audit(X, effort=effort, **asked) for effort in ("auto", "full"))
+    assert sampled.trust.rows == 5_000 and whole.trust.rows == 5_100
+    assert any("5,000 of them" in note for note in sampled.notes)
+    assert not any("of them" in note for note in whole.notes)
+    assert np.array_equal(sampled.partition.labels_, whole.partition.labels_)
+    with pytest.raises(leftout.InputError, match="effort"):
+        leftout.audit(X, effort="most")

@@ -21,6 +21,7 @@ AUTO, EVIDENCE = "auto", "evidence"
 # The default size of a left-out group, as a share of the rows: comparable between tables.
 TENTH = 0.1
 ENCODINGS, SCALINGS = ("free", "target"), ("minmax", "standard", "none")
+EFFORTS = ("auto", "full")
 ENGINES = ("memory", "local", "dask")
 # What an option takes that names columns.
 NAMES = "names"
@@ -237,6 +238,10 @@ class Settings(Reading):
     n_surrogates: int = _set(
         99, "surrogate tables of each kind, if fewer do not decide", "--surrogates", "99",
         takes=range(10_000), page="Surrogate tables, at most", valid="0 to 9999",
+    )  # fmt: skip
+    effort: str = _set(
+        "auto", "evidence from as many rows and searches as decide, or from all of them",
+        "--effort", takes=EFFORTS,
     )  # fmt: skip
     quick: bool = _set(
         False, "the first answer only: who, and what can be done", "--quick", takes=bool

@@ -90,10 +90,10 @@ def evidence_rows(n_features: int) -> int:
     return int(np.clip(_MOST_CELLS // n_features, _FEWEST_ROWS, _MOST_ROWS))
 
 
-def few_of(rows: NDArray[np.intp], n_features: int) -> NDArray[np.intp]:
-    """As many of some rows as evidence is weighed on, always the same ones."""
+def few_of(rows: NDArray[np.intp], n_features: int, effort: str) -> NDArray[np.intp]:
+    """The rows that evidence is weighed on, always the same ones; all of them with full effort."""
     few = evidence_rows(n_features)
-    if len(rows) <= few:
+    if len(rows) <= few or effort == "full":
         return rows
     return rows[np.sort(np.random.default_rng(FIXED).choice(len(rows), few, replace=False))]
 

@@ -10,7 +10,7 @@ from leftout.checks import check_choice, check_whole
 from leftout.errors import InputError, parameter_label
 from leftout.groups.sizes import check_n_groups, share_of
 from leftout.linalg.significance import can_tell
-from leftout.settings import AUTO, EVIDENCE, Settings
+from leftout.settings import AUTO, EFFORTS, EVIDENCE, Settings
 
 # Most left-out groups of an audit.
 MOST_GROUPS = 9
@@ -32,6 +32,7 @@ def settled(asked: Settings) -> Settings:
     asked = replace(asked, **shares)
     for name in ("n_restarts", "n_surrogates", "rows", "min_cell"):
         check_whole(name, getattr(asked, name))
+    check_choice("effort", asked.effort, EFFORTS)
     check_n_groups(asked.n_groups, asked.group_size)
     for why in _clashes(asked):
         raise InputError(why)

@@ -226,7 +226,8 @@ def read_in_other_ways(
     """
     if found.representation is not None:
         return None
-    group, rows = found.labels_ > 0, few_of(np.arange(len(intake.X)), intake.X.shape[1])
+    group = found.labels_ > 0
+    rows = few_of(np.arange(len(intake.X)), intake.X.shape[1], settings.effort)
     search = _for_same_sizes(found).set_params(random_state=0)
     if len(rows) < len(group):
         share = found.sizes_[1:] / len(group)

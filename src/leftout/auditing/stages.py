@@ -123,7 +123,7 @@ class AuditPipeline:
         X = pd.DataFrame(intake.X, columns=intake.feature_names)
         rows, part = np.arange(len(X)), X
         few = group_selection.evidence_rows(X.shape[1])
-        if len(X) > few and not settings.quick:
+        if len(X) > few and not settings.quick and settings.effort == "auto":
             rows = intake.part(few, of_trust)
             part = X.iloc[rows].reset_index(drop=True)
             warn(
@@ -249,9 +249,14 @@ class AuditPipeline:
         return min(self.part.shape) > WIDE
 
     @property
+    def _sparing(self) -> bool:
+        """Whether fewer searches of a wide table do."""
+        return self.wide and self.settings.effort == "auto"
+
+    @property
     def _runs(self) -> int:
         """Searches from other starts."""
-        most = _FEW_RUNS if self.wide else None if self._whole else _RUNS_OF_A_PART
+        most = _FEW_RUNS if self._sparing else None if self._whole else _RUNS_OF_A_PART
         return self.settings.n_restarts if most is None else min(self.settings.n_restarts, most)
 
     @cached_property
@@ -263,7 +268,7 @@ class AuditPipeline:
     @property
     def splits(self) -> int:
         """Splits into halves."""
-        return _FEW_SPLITS if self.wide else N_SPLITS
+        return _FEW_SPLITS if self._sparing else N_SPLITS
 
     def _from_other_starts(
         self, found: MaxDisparityPartition
@@ -287,7 +292,8 @@ class AuditPipeline:
 
     def _afterwards(self, now: Audit) -> Audit:
         """With whom mitigation leaves worst off; of many rows, some are looked at."""
-        found, rows = now.examined, few_of(np.arange(len(self.X)), self.X.shape[1])
+        found = now.examined
+        rows = few_of(np.arange(len(self.X)), self.X.shape[1], self.settings.effort)
         if now.chunks is not None or self.wide:
             large = "is wide" if self.wide else "does not fit into memory"
             why = f"Not looked at where a table {large}: audit a part of it."

@@ -50,6 +50,7 @@ def audit(
     n_groups: int | str = 1,
     n_restarts: int = 30,
     n_surrogates: int = 99,
+    effort: str = "auto",
     quick: bool = False,
     preset: str | None = None,
     sample: int | None = None,
@@ -120,6 +121,9 @@ def audit(
     n_restarts, n_surrogates : int
         Searches from other starts, and surrogate tables of each kind that decide if nothing is
         clear before.
+    effort : {"auto", "full"}
+        ``"auto"``: of many rows or features, evidence comes from a sample of the rows and from
+        fewer searches, which decide as well. ``"full"``: from all rows in memory and all searches.
     quick : bool, default=False
         The first answer only: the group, who they are, what Fair PCA does about it.
     preset : {"paper"} or None

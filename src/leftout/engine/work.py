@@ -87,7 +87,7 @@ class ChunkedAudit(AuditPipeline):
         problem = _problem(rule, shared, everyone, smallest)
         search.set_params(n_components=problem.problem.d, group_size=None)
         X = pd.DataFrame(intake.X, columns=intake.feature_names)
-        rows = group_selection.few_of(np.arange(len(X)), n)
+        rows = group_selection.few_of(np.arange(len(X)), n, asked.effort)
         part = X if len(rows) == len(X) else X.iloc[rows].reset_index(drop=True)
         sample = _problem(rule, shared, _summary(intake.X), min(smallest, max(1, len(X) // 4)))
         warn(
