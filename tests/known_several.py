@@ -17,7 +17,6 @@ from leftout.data.conditions import Condition
 from leftout.downstream.outcomes import VARIANTS
 from leftout.downstream.result import Figure
 from leftout.evidence.n_groups import ExtractedGroup, HowMany
-from leftout.groups.fitted import one_vs_rest
 from leftout.linalg.significance import Interval
 
 SIZES = np.array([7_934, 1_267, 809])
@@ -29,11 +28,9 @@ ERRORS = {
 
 
 class Joint(known.Found):
-    """A search for two groups that has ended; a view of one of them has a bound of its own."""
+    """A search for two groups that has ended."""
 
-    @property
-    def bound_(self):
-        return vars(self).get("_bound", np.array([0.717, 0.529]))
+    bound_ = np.array([0.717, 0.529])
 
 
 def partition():
@@ -133,11 +130,11 @@ def membership(label, sure):
 
 def trusts(found):
     first = known.trust(
-        partition=one_vs_rest(found, 1), group_size=617, p_winsorized=None,
+        partition=found, label=1, group_size=617, p_winsorized=None,
         membership=membership(1, 747), parts=known.parts((0.207, 0.143, 0.234)),
     )  # fmt: skip
     second = known.trust(
-        partition=one_vs_rest(found, 2), group_size=617,
+        partition=found, label=2, group_size=617,
         p_value=0.219, p_gaussian=0.039,
         p_winsorized=None, held_out=known.held_out(0.289), membership=membership(2, 419),
         parts=known.parts((0.109, 0.219, 0.038), 0.039, 0.219), notes=[],
@@ -172,7 +169,7 @@ def audit(swapped=False):
         told, weighed = told[::-1], weighed[::-1]
     groups = [
         GroupResult(
-            label=label, alone=False, partition=one_vs_rest(found, label),
+            label=label, alone=False, partition=found,
             explanation=told[label - 1], trust=weighed[label - 1],
             stability=weighed[label - 1].stability, harm=paid.of(f"left-out group {label}"),
             prediction=known.compared(Interval(0.107 + label / 1000, 0.071, 0.137)),

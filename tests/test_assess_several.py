@@ -12,7 +12,7 @@ from leftout import InputError, MaxDisparityPartition, datasets, explain, group_
 from leftout.evidence.assess import assess
 from leftout.evidence.null_test import NullTest
 from leftout.evidence.refit import SearchTask, search_groups
-from leftout.groups.fitted import NEITHER, one_vs_rest
+from leftout.groups.fitted import fitted_on
 
 SIZES = [40, 80]
 
@@ -38,39 +38,34 @@ def weighed(planted, search, found):
     return assess(search, planted[0], found=found, **asked)
 
 
-def test_a_view_is_the_group_beside_the_rest(planted, found):
+def test_a_group_stands_beside_the_rest(planted, found):
     """Rows of the other group are on neither side, and the rest is the rows of no group."""
     X, _ = planted
     losses = group_losses(X, found.labels_, 2)
     for label, other in ((1, 2), (2, 1)):
-        view = one_vs_rest(found, label)
-        assert (view.labels_[found.labels_ == label] == 1).all()
-        assert (view.labels_[found.labels_ == other] == NEITHER).all()
-        assert (view.labels_[found.labels_ == 0] == 0).all()
-        np.testing.assert_allclose(view.losses_, losses[[0, label]])
-        assert view.sizes_.tolist() == [280, SIZES[label - 1]]
-        assert view.disparity_ == found.disparities_[label - 1]
-        assert view.left_out_.bound == found.bound_[label - 1]
-        assert (view.group_components_[1] == found.group_components_[label]).all()
-    assert one_vs_rest(found, 1).left_out_.size != one_vs_rest(found, 2).left_out_.size
-
-
-def test_of_one_group_the_view_is_the_search(planted):
-    found = MaxDisparityPartition(2, group_size=40, random_state=0).fit(planted[0])
-    assert one_vs_rest(found, 1) is found
+        _, group, _ = fitted_on(found, X, label)
+        assert (group.mask == (found.labels_ == label)).all()
+        assert (group.beside == (found.labels_ != other)).all()
+        np.testing.assert_allclose(group.losses, losses[[label, 0]])
+        assert list(group.sizes) == [SIZES[label - 1], 280]
+        assert group.disparity == found.disparities_[label - 1]
+        assert group.bound == found.bound_[label - 1]
+        assert (group.components == found.group_components_[label]).all()
+    first, second = found.left_out_groups_
+    assert first.size != second.size
 
 
 @pytest.mark.parametrize("label", [0, 3, 1.0])
-def test_no_group_has_such_a_number(found, label):
+def test_no_group_has_such_a_number(planted, found, label):
     with pytest.raises(InputError, match="is no left-out group: found 2 left-out groups"):
-        one_vs_rest(found, label)
+        fitted_on(found, planted[0], label)
 
 
 def test_each_planted_group_is_a_distinct_group(weighed, found):
     assert [each.verdict for each in weighed] == ["A", "A"]
     assert [each.group_size for each in weighed] == SIZES
     for label, each in enumerate(weighed, start=1):
-        assert each.partition.disparity_ == found.disparities_[label - 1]
+        assert each.disparity == found.disparities_[label - 1]
         assert (each.membership.group == (found.labels_ == label)).all()
         np.testing.assert_allclose(each.parts.total, each.searched)
         # searched as comparison tables are, from fewer starts: the same group but for a few rows

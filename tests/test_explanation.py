@@ -51,7 +51,7 @@ def found(planted):
 
 
 @pytest.fixture(scope="module")
-def text(found, planted, raw):
+def told(found, planted, raw):
     return explain.group(
         found, planted[0], raw, target="passed", sensitive=["faith"], what_if=2, rows=1
     )

@@ -20,12 +20,16 @@ def chance_of(surrogates, **options):
     return NullDistribution(disparities=values, **{"residual": 1.0, "p_value": 1.0} | options)
 
 
+def told_of(disparity):
+    told = {"fact_text": "They lose 25 points.", "text": "Its loss is 1.25."}
+    return SimpleNamespace(left_out_groups_=[SimpleNamespace(disparity=disparity, **told)])
+
+
 def known(tables=39, clouds=10, **options):
     """Evidence with numbers that are all different."""
     group = np.arange(200) < 20
-    told = {"fact_text": "They lose 25 points.", "text": "Its loss is 1.25."}
     settings = {
-        "partition": SimpleNamespace(disparity_=1.25, left_out_=SimpleNamespace(**told)),
+        "partition": told_of(1.25),
         "group_size": 20,
         "searched": 1.25,
         "rows": 200,
@@ -109,7 +113,7 @@ def test_verdicts_and_how_many_tables_they_take(options, letter, beyond):
         ({"tables": 100, "p_value": 3 / 101}, "copula", "finds 0.4 on average (p = 0.03, with ever "
          "more 0.0036 to 0.062)."),
         ({"over_sizes": 15}, "copula", "(p = 0.025 over 15 sizes)."),
-        ({"partition": SimpleNamespace(disparity_=1.3)}, "copula",
+        ({"partition": told_of(1.3)}, "copula",
          "(p = 0.025). The group's, from a longer search, is 1.3."),
         ({"of_rows": 900}, "copula", "(p = 0.025, on 200 of the rows)."),
         ({"of_rows": 200}, "copula", "(p = 0.025)."),

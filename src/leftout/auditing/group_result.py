@@ -114,7 +114,7 @@ class GroupResult(Serializable):
     alone : bool
         Whether it is the only one: then it is called "left out", without a number.
     partition : MaxDisparityPartition
-        The group beside the rest, the rows of no left-out group; ``labels_`` is -1 in others.
+        Of all left-out groups and the rest.
     explanation : Explanation
     answer : Answer or None
         What it says, a line for each question; None until there are findings.
@@ -153,7 +153,7 @@ class GroupResult(Serializable):
     @property
     def left_out(self) -> LeftOut:
         """Its size, losses and what is kept of its variance, beside the rest."""
-        return self.partition.left_out_
+        return self.partition.left_out_groups_[self.label - 1]
 
     @property
     def costs(self) -> list[str]:

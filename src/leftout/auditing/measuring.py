@@ -21,8 +21,8 @@ from leftout.downstream.result import Harm
 from leftout.errors import InputError, parameter_label
 from leftout.evidence.subgroup_null import TABLES, subgroup_null_test
 from leftout.evidence.surrogates import SurrogateTables
-from leftout.groups.fitted import NEITHER
 from leftout.groups.known import KnownGroups, known_groups
+from leftout.groups.left_out import LeftOut
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import NamedGroups, named_groups
 from leftout.running import Report, collected_warnings, warn
@@ -174,14 +174,14 @@ def _why_no_harm(
 
 
 def compare_predictions(
-    found: MaxDisparityPartition, intake: PreparedTable, random_state: Any
+    group: LeftOut, intake: PreparedTable, random_state: Any
 ) -> tuple[ComparedPrediction | None, str]:
     """The prediction beside the target, for group and rest; or why not."""
-    guess, target, mask = intake.prediction, intake.target, found.left_out_.mask
+    guess, target, mask = intake.prediction, intake.target, group.mask
     if guess is None or target is None:
         return None, ""
-    sides = np.flatnonzero(found.labels_ != NEITHER)
-    if len(sides) < len(mask):  # one of several groups
+    if not group.beside.all():  # one of several groups
+        sides = np.flatnonzero(group.beside)
         guess, target, mask = guess.take(sides), target.take(sides), mask[sides]
     try:
         compared = compare_prediction(

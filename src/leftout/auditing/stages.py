@@ -47,7 +47,6 @@ from leftout.explain import Explanation
 from leftout.explain.attribution import search_without
 from leftout.fair.assessment import afterwards
 from leftout.fair.mitigation import Mitigation, mitigate
-from leftout.groups.fitted import one_vs_rest
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.problem_setup import SMALL, SearchProblem
 from leftout.groups.sizes import group_sizes
@@ -185,7 +184,7 @@ class AuditPipeline:
         examined = self.examined(found)
         groups = [
             GroupResult(
-                label=label, alone=alone, partition=one_vs_rest(found, label),
+                label=label, alone=alone, partition=found,
                 explanation=self.explained(examined, report, label),
                 stability=stability,
             )
@@ -317,8 +316,10 @@ class AuditPipeline:
         harm, why = measure_harm(
             found, self.intake, asked, self.search.n_jobs, self.stages.begin(COST), self.given,
         )  # fmt: skip
-        views = [one_vs_rest(found, each.label) for each in now.left_out_groups]
-        guesses = [compare_predictions(view, self.intake, asked.random_state) for view in views]
+        guesses = [
+            compare_predictions(group, self.intake, asked.random_state)
+            for group in found.left_out_groups_
+        ]
         paid = [
             harm if harm is None or each.alone else harm.of(f"{GROUP} {each.label}")
             for each in now.left_out_groups

@@ -21,7 +21,7 @@ from leftout.evidence.refit import SearchTask, in_proportion
 from leftout.evidence.stability import SUBSAMPLES, Stability, restarts, subsamples
 from leftout.evidence.surrogates import SurrogateTables
 from leftout.evidence.verdict import FEWEST_TABLES, Trust, doubts
-from leftout.groups.fitted import check_search, one_vs_rest
+from leftout.groups.fitted import check_search
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.sizes import worst_tenth
 from leftout.running import Report, Steps, clean_interrupts, collected_warnings, one_thread
@@ -185,7 +185,8 @@ def assess(
         stable = restarts(task, sizes, of_restarts.spawn(n_restarts), steps, labels)
     return [
         Trust(
-            partition=one_vs_rest(found, place + 1),
+            partition=found,
+            label=place + 1,
             group_size=sizes[place],
             searched=float(table.disparities[place]),
             rows=len(task.X),

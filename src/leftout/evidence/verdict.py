@@ -15,6 +15,7 @@ from leftout.evidence.sequential import p_value_interval
 from leftout.evidence.stability import Membership, Stability
 from leftout.files import Serializable
 from leftout.groups.decomposition import LossParts
+from leftout.groups.left_out import LeftOut
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.significance import LEVEL, can_tell, describe_p
 from leftout.text import counted, number, percent
@@ -99,6 +100,8 @@ class Trust(Serializable):
     ----------
     partition : MaxDisparityPartition
         Fitted at ``group_size``.
+    left_out : LeftOut
+        Its group that this is about, by its ``label``.
     group_size : int
     searched : float
         The table's disparity, searched with the effort that surrogates are: what these, and the
@@ -137,7 +140,7 @@ class Trust(Serializable):
     """
 
     also = ("verdict", "verdict_name", "verdict_says", "beyond_chance", "disparity")
-    hidden = ("partition",)
+    hidden = ("partition", "label")
 
     partition: MaxDisparityPartition
     group_size: int
@@ -154,11 +157,16 @@ class Trust(Serializable):
     notes: list[str]
     of_rows: int | None = None
     over_sizes: int | None = None
+    label: int = 1
+
+    @property
+    def left_out(self) -> LeftOut:
+        return self.partition.left_out_groups_[self.label - 1]
 
     @property
     def disparity(self) -> float:
         """Best disparity at the group's size."""
-        return float(self.partition.disparity_)
+        return self.left_out.disparity
 
     @property
     def beyond_chance(self) -> bool | None:
@@ -253,7 +261,7 @@ class Trust(Serializable):
 
     def summary(self) -> str:
         """The evidence in plain words, a line for each question."""
-        group, name = self.partition.left_out_, self.verdict_name or "not tested"
+        group, name = self.left_out, self.verdict_name or "not tested"
         lines = [
             f"Group: {group.fact_text} {group.text}",
             f"Verdict: {name[0].upper()}{name[1:]}. {self.verdict_says}",

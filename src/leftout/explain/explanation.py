@@ -31,7 +31,7 @@ from leftout.explain.attribution import (
 from leftout.explain.rules import Rule, find_rules
 from leftout.explain.sentence import Sentence, describe
 from leftout.files import Serializable
-from leftout.groups.fitted import NEITHER, fitted_on
+from leftout.groups.fitted import fitted_on
 from leftout.groups.measured import measure
 from leftout.groups.outcome import Outcome, outcomes, without_outcome
 from leftout.groups.partition import MaxDisparityPartition
@@ -242,40 +242,38 @@ def group(
     """
     check_whole("what_if", what_if)
     check_whole("rows", rows)
-    partition, matrix = fitted_on(found, X, label)
-    left_out = partition.left_out_.mask
-    beside = np.flatnonzero(partition.labels_ != NEITHER)
-    alone = len(beside) == len(left_out)
+    partition, left_out, matrix = fitted_on(found, X, label)
+    mask, alone = left_out.mask, bool(left_out.beside.all())
     raw = Raw.of(X if table is None else table, X, target, categorical, drop, sensitive, sources)
     n_leading = min(what_if, len(set(raw.sources))) if len(set(raw.sources)) > 2 and alone else 0
     steps = Steps(4 + n_leading, progress)
 
     steps.tell("features")
     # where eigenvalues tie, the components are those of the finding
-    groups, place = np.unique(partition.labels_, return_inverse=True)
     known = measure(
-        matrix, place, len(groups), partition.n_components_, partition.loss, partition.centering,
-        partition.representation_,
+        matrix, partition.labels_, partition.n_groups_ + 1, partition.n_components_,
+        partition.loss, partition.centering, partition.representation_,
     )  # fmt: skip
-    losses = split_losses(*known.in_columns())[-2:]  # those of neither come first
+    losses = split_losses(*known.in_columns())[[0, label or 1]]
     parts = losses[1] - losses[0]
     # Far from zero, moments about zero keep few digits; another table is further off.
     rounding = 1e-9 * float(np.mean(np.sum((matrix - partition.mean_) ** 2, axis=1)))
-    if not np.isclose(parts.sum(), partition.disparity_, rtol=1e-3, atol=rounding):
+    if not np.isclose(parts.sum(), left_out.disparity, rtol=1e-3, atol=rounding):
         raise InputError(
             f"The group's disparity in this X is {number(parts.sum(), digits=4)}, but where it was "
-            f"found it was {number(partition.disparity_, digits=4)}. Pass the table that it was "
+            f"found it was {number(left_out.disparity, digits=4)}. Pass the table that it was "
             "found in."
         )
     steps.tell("rules", 1)
-    telling = most_informative(raw.described, left_out, RULE_COLUMNS)
-    rules = find_rules(telling, left_out, limit=_CANDIDATES)
+    telling = most_informative(raw.described, mask, RULE_COLUMNS)
+    rules = find_rules(telling, mask, limit=_CANDIDATES)
     steps.tell("sentence", 1)
-    sentence = describe(raw.described, left_out)
+    sentence = describe(raw.described, mask)
     steps.tell("alignment", 1)
-    columns, aim, group = raw.columns, raw.target, left_out
+    columns, aim, group = raw.columns, raw.target, mask
     if not alone:
-        columns, group = [column.take(beside) for column in columns], left_out[beside]
+        beside = np.flatnonzero(left_out.beside)
+        columns, group = [column.take(beside) for column in columns], mask[beside]
         aim = None if aim is None else aim.take(beside)
     alignment = align(columns, group, sensitive=raw.hidden)
     by_name = {column.name: column for column in columns}
@@ -289,13 +287,13 @@ def group(
         sentence=sentence,
         disparity_by_feature=by_feature(losses, names_of(X), raw.sources),
         rules=list(rules.leading(_RULES)),
-        leading_rules=list(rules.that_add(left_out)),
+        leading_rules=list(rules.that_add(mask)),
         alignment=alignment,
         outcome=outcome,
         no_outcome=lacking,
         typical=typical_values([by_name[name] for name in order], group),
         what_if=search_without(partition, matrix, raw.sources, leading, steps),
-        rows=_example_rows(partition, X, matrix, raw.described, rows) if rows else None,
+        rows=_example_rows(partition, label or 1, X, matrix, raw.described, rows) if rows else None,
         notes=[
             f"Note: of {len(raw.described)} columns, rules use the {len(telling)} that tell most "
             "about the group."
@@ -366,13 +364,18 @@ class Raw:
 
 
 def _example_rows(
-    found: MaxDisparityPartition, X: Any, matrix: Array, columns: list[Column], n_rows: int
+    found: MaxDisparityPartition,
+    label: int,
+    X: Any,
+    matrix: Array,
+    columns: list[Column],
+    n_rows: int,
 ) -> dict[str, list[dict[str, Any]]]:
     """Rows of the group with the highest scores, and of the rest those nearest to its mean."""
     rest = found.labels_ == 0
     distance = np.sum((matrix - matrix[rest].mean(axis=0)) ** 2, axis=1)
     sides = {
-        "left_out": (found.left_out_.mask, -found.score_samples(X)),
+        "left_out": (found.labels_ == label, -np.atleast_2d(found.score_samples(X).T)[label - 1]),
         "rest": (rest, distance),
     }
     return {

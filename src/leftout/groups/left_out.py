@@ -30,8 +30,8 @@ class LeftOut(Serializable):
 
     Attributes
     ----------
-    mask : array of shape (m,)
-        Which rows.
+    mask, beside : arrays of shape (m,)
+        Which rows; and which are in the group or in the rest, that is in no other group.
     sizes : Both of int
     losses : Both of float
     retained, retained_own : Both of float
@@ -49,9 +49,10 @@ class LeftOut(Serializable):
     """
 
     also = ("size", "share", "disparity", "bound")
-    hidden = ("mask", "components", "offset", "certified")
+    hidden = ("mask", "beside", "components", "offset", "certified")
 
     mask: NDArray[np.bool_]
+    beside: NDArray[np.bool_]
     sizes: Both[int]
     losses: Both[float]
     retained: Both[float]
