@@ -55,9 +55,9 @@ def test_the_encoding_survives_json(scaling):
 def test_the_encoding_tells_of_no_few_rows():
     intake = taken_in(mixed())
     made = Encoding.of(intake, 10)
-    by_name = {each.name: each for each in made.columns}
+    by_name = {each.like.name: each for each in made.columns}
     assert "Aix" not in json.dumps(made.to_dict())
-    assert by_name["town"].categories == ("Bonn", "Como", "Deal")
+    assert by_name["town"].like.categories == ("Bonn", "Como", "Deal")
     income = mixed()["income"]
     assert by_name["income"].low <= income.min() and by_name["income"].high >= income.max()
     digits = by_name["income"].high / 10.0 ** np.floor(np.log10(np.ptp(income)))

@@ -7,10 +7,11 @@ import os
 import secrets
 import sys
 import tempfile
+import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -140,6 +141,11 @@ class Serializable:
         """Plain data: numbers, strings, lists."""
         return plain({key: getattr(self, name) for key, name in self.keys().items()})
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """A result again, from what :meth:`to_dict` made of it."""
+        return restored(cls, data)
+
     def json(self) -> str:
         """:meth:`to_dict` as the text of a file."""
         return json.dumps(self.to_dict(), indent=1) + "\n"
@@ -164,3 +170,28 @@ def plain(data: Any) -> Any:
     if isinstance(data, np.generic):
         data = data.item()
     return None if isinstance(data, float) and not np.isfinite(data) else data
+
+
+def restored(kind: Any, data: Any) -> Any:
+    """Plain data as a type had it before :func:`plain`; fields that are hidden have their default.
+
+    Of several dataclasses, it is the one with these keys.
+    """
+    origin, args = get_origin(kind), get_args(kind)
+    if data is None:
+        return None
+    if origin in (Union, types.UnionType):
+        own: list[Any] = [each for each in args if is_dataclass(each)]
+        same = [each for each in own if each.keys().keys() == data.keys()]
+        return restored([*same, *args][0], data)
+    if origin in (list, tuple):
+        return origin(restored(args[0], each) for each in data)
+    if origin is dict:
+        return {key: restored(args[1], value) for key, value in data.items()}
+    if origin is np.ndarray:
+        return np.array(data)
+    if is_dataclass(kind) or hasattr(kind, "_fields"):
+        hints = get_type_hints(kind)
+        known = {name: restored(hints[name], data[name]) for name in data if name in hints}
+        return kind(**known)
+    return float(data) if kind is float else data

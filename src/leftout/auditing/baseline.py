@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import clone
 
+from leftout.auditing.small_cells import of_enough_rows
 from leftout.data.binning import bin_column
 from leftout.data.cleaning import read_like
 from leftout.data.column_reader import ColumnReader
@@ -25,7 +26,13 @@ from leftout.data.columns import Column, names_of
 from leftout.data.conditions import Condition, Mask
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
-from leftout.data.encoding import CategoricalEncoding, MissingIndicator, NumericEncoding, as_read
+from leftout.data.encoding import (
+    Becomes,
+    CategoricalEncoding,
+    MissingIndicator,
+    NumericEncoding,
+    as_read,
+)
 from leftout.data.preparation import PreparedTable
 from leftout.data.profiling.column_types import ColumnFacts
 from leftout.errors import InputError
@@ -57,94 +64,25 @@ def _short(values: Any) -> Array:
     return np.reshape(np.array(short, dtype=np.float64), made.shape)
 
 
-@dataclass(frozen=True, kw_only=True)
-class EncodedColumn(Serializable):
-    """How a column is read and becomes numbers.
+def _without_rare(plan: ColumnFacts, column: Column, fewest: int) -> Becomes:
+    """What a column becomes, told by values and ends of a scale that enough rows have.
 
-    Attributes
-    ----------
-    name, raw : str
-        What an audit calls it, and what the table does.
-    categories, levels, dates, declared, ordered, written
-        What it is; categories of too few rows are not among them, and count as new ones do.
-    low, high, median : float or None
-        Of numbers: what becomes 0 and 1, and what missing cells become. Where few rows hold an end
-        of the scale, it is rounded outwards.
-    vectors : array or None
-        Of categories: what each becomes, then a missing one and any other.
-    indicators : bool
-        Whether each feature says yes or no to a value.
-    has_indicator : bool
-        Whether missing cells may be indicated.
+    Categories of fewer rows are not among those that are left: they count as new ones do.
     """
-
-    name: str
-    raw: str
-    categories: tuple[str, ...] | None
-    levels: Array | None
-    dates: bool
-    declared: bool
-    ordered: bool
-    written: str | None
-    low: float | None
-    high: float | None
-    median: float | None
-    vectors: Array | None
-    indicators: bool
-    has_indicator: bool
-
-    @classmethod
-    def of(cls, plan: ColumnFacts, column: Column, fewest: int) -> Self:
-        """Of a column that the encoder has learned; nothing is told of fewer rows than that."""
-        becomes, like = plan.becomes, plan.becomes.like
-        low = high = median = vectors = None
-        if isinstance(becomes, NumericEncoding):
-            low, high, median = *_ends(column, becomes, fewest), becomes.median
-        else:
-            counts = as_read(column, plan).category_counts[: len(like.categories or ())]
-            kept = np.flatnonzero(counts >= fewest)
-            vectors = _short(becomes.vectors[[*kept.tolist(), -2, -1]])
-            like = replace(
-                like, categories=tuple(like.categories[code] for code in kept),
-                levels=None if like.levels is None else like.levels[kept],
-            )  # fmt: skip
-        return cls(
-            name=plan.label, raw=plan.name, categories=like.categories, levels=like.levels,
-            dates=like.dates, declared=like.declared, ordered=like.ordered, written=like.written,
-            low=low, high=high, median=median, vectors=vectors,
-            indicators=vectors is not None and becomes.indicators,
-            has_indicator=becomes.has_indicator,
-        )  # fmt: skip
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        arrays = {name: data[name] and np.array(data[name]) for name in ("levels", "vectors")}
-        categories = None if data["categories"] is None else tuple(data["categories"])
-        return cls(**{**data, **arrays, "categories": categories})
-
-    @cached_property
-    def like(self) -> Column:
-        return Column(
-            self.name, np.empty(0, np.float64 if self.categories is None else np.int32),
-            self.categories, dates=self.dates, levels=self.levels, declared=self.declared,
-            ordered=self.ordered, written=self.written,
-        )  # fmt: skip
-
-    def plan(self, indicated: bool) -> ColumnFacts:
-        """What an encoder has of it."""
-        becomes: Any
-        if self.vectors is None:
-            ends = (self.low or 0.0, self.high or 0.0)
-            becomes = NumericEncoding(self.like, *ends, self.median or 0.0)
-            width = int(becomes.low < becomes.high)
-        else:
-            width = self.vectors.shape[1]
-            said = ["=" * self.indicators] * width
-            becomes = CategoricalEncoding(self.like, self.vectors, said, self.has_indicator)
-        features = (self.name,) * (width + indicated)
-        return ColumnFacts(
-            self.raw, self.name, "", "", "", True, "", features=features, becomes=becomes
-        )
+    becomes: Becomes = plan.becomes
+    if isinstance(becomes, NumericEncoding):
+        low, high = _ends(column, becomes, fewest)
+        return replace(becomes, low=low, high=high)
+    like = becomes.like
+    counts = as_read(column, plan).category_counts[: len(like.categories or ())]
+    kept = np.flatnonzero(counts >= fewest)
+    like = replace(
+        like, categories=tuple(np.array(like.categories, dtype=object)[kept]),
+        levels=None if like.levels is None else like.levels[kept],
+    )  # fmt: skip
+    said = ["=" * bool(value) for value in becomes.features]
+    vectors = _short(becomes.vectors[[*kept.tolist(), -2, -1]])
+    return replace(becomes, like=like, vectors=vectors, features=said)
 
 
 def _ends(column: Column, becomes: NumericEncoding, fewest: int) -> tuple[float, float]:
@@ -164,7 +102,11 @@ class Encoding(Serializable):
 
     Attributes
     ----------
-    columns : list of EncodedColumn
+    names : list of str
+        What the table calls its columns.
+    columns : list
+        What each of them becomes. Categories of too few rows are not told; where few rows hold an
+        end of a scale, it is rounded outwards.
     indicators : list of MissingIndicator
         By the places of their columns.
     scaling : str
@@ -172,7 +114,8 @@ class Encoding(Serializable):
         What features from 0 to 1 are shifted by and multiplied with.
     """
 
-    columns: list[EncodedColumn]
+    names: list[str]
+    columns: list[NumericEncoding | CategoricalEncoding]
     indicators: list[MissingIndicator]
     scaling: str
     shift: Array
@@ -180,13 +123,13 @@ class Encoding(Serializable):
 
     @classmethod
     def of(cls, intake: PreparedTable, fewest: int) -> Self:
+        """Of a fitted encoder; nothing is told of fewer rows than that."""
         encoder = intake.encoder
         kept = [place for place, plan in enumerate(encoder.columns_) if plan.becomes is not None]
+        plans = [(encoder.columns_[place], intake.searched[place]) for place in kept]
         made = cls(
-            columns=[
-                EncodedColumn.of(encoder.columns_[place], intake.searched[place], fewest)
-                for place in kept
-            ],
+            names=[plan.name for plan, _ in plans],
+            columns=[_without_rare(plan, column, fewest) for plan, column in plans],
             indicators=[
                 each._replace(places=tuple(kept.index(place) for place in each.places))
                 for each in encoder.missing_indicators_
@@ -194,24 +137,20 @@ class Encoding(Serializable):
             scaling=encoder.scaling, shift=np.empty(0), scale=np.empty(0),
         )  # fmt: skip
         fitted = made._encoder
-        fitted.fit_scale([intake.searched[place] for place in kept])
+        fitted.fit_scale([column for _, column in plans])
         return replace(made, shift=_short(fitted.shift_), scale=_short(fitted.scale_))
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        return cls(
-            columns=[EncodedColumn.from_dict(each) for each in data["columns"]],
-            indicators=[
-                MissingIndicator(**{**each, "places": tuple(each["places"])})
-                for each in data["indicators"]
-            ],
-            scaling=data["scaling"], shift=np.array(data["shift"]), scale=np.array(data["scale"]),
-        )  # fmt: skip
-
-    @property
+    @cached_property
     def _encoder(self) -> TableEncoder:
         encoder, first = TableEncoder(scaling=self.scaling), {i.places[0] for i in self.indicators}
-        encoder.columns_ = [each.plan(at in first) for at, each in enumerate(self.columns)]
+        encoder.columns_ = [
+            ColumnFacts(
+                name, like.name, "", "", "", True, "", becomes=becomes,
+                features=(*becomes.names(like.name), *[like.name] * (place in first)),
+            )
+            for place, (name, becomes) in enumerate(zip(self.names, self.columns, strict=True))
+            for like in [becomes.like]
+        ]  # fmt: skip
         encoder.missing_indicators_ = self.indicators
         encoder.features_ = [name for plan in encoder.columns_ for name in plan.features]
         encoder.shift_, encoder.scale_ = self.shift, self.scale
@@ -221,14 +160,17 @@ class Encoding(Serializable):
         """The columns of a table as it came, called as the audit called them."""
         said = ColumnDeclarations.of(names_of(table), reading)
         raw = {column.name: column for column in said.columns(table)}
-        self._check({each.raw for each in self.columns} - raw.keys())
-        return [ColumnReader(c.raw, c.like, said).column(raw[c.raw]) for c in self.columns]
+        self._check(set(self.names) - raw.keys())
+        return [
+            ColumnReader(name, each.like, said).column(raw[name])
+            for name, each in zip(self.names, self.columns, strict=True)
+        ]
 
     def cleaned(self, columns: Sequence[Column]) -> list[Column]:
         """Columns that an audit has taken in, as those of this table were read."""
         known = {column.name: column for column in columns}
-        self._check({each.name for each in self.columns} - known.keys())
-        return [read_like(known[each.name], each.like) for each in self.columns]
+        self._check({each.like.name for each in self.columns} - known.keys())
+        return [read_like(known[each.like.name], each.like) for each in self.columns]
 
     def _check(self, lacking: set[str]) -> None:
         if lacking:
@@ -277,17 +219,10 @@ class HeldOutRule(Serializable):
         made = cls(
             origin=_short(rule.shared.origin), components=_short(rule.shared.components),
             own=_short(rule.own), sizes=rule.sizes, offsets=_short(rule.offsets), threshold=0.0,
-            sentence=None if found is None else _large(found.alternatives, columns, fewest),
+            sentence=None if found is None
+            else of_enough_rows(found, columns, labels, fewest).alternatives or None,
         )  # fmt: skip
         return replace(made, threshold=float(np.quantile(made.errors(X), 1.0 - TENTH)))
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any], dates: set[str]) -> Self:
-        arrays = {name: np.array(data[name]) for name in ("origin", "components", "own", "sizes")}
-        sentence = data["sentence"] and tuple(
-            tuple(_condition(each, dates) for each in both) for both in data["sentence"]
-        )
-        return cls(**{**data, **arrays, "offsets": np.array(data["offsets"]), "sentence": sentence})
 
     @property
     def numbers(self) -> int:
@@ -327,16 +262,6 @@ class HeldOutRule(Serializable):
         return found
 
 
-def _large(
-    alternatives: Sequence[tuple[Condition, ...]], columns: Sequence[Column], fewest: int
-) -> tuple[tuple[Condition, ...], ...] | None:
-    """Alternatives of a sentence that cover enough rows."""
-    known = {column.name: column for column in columns}
-    held = [any_of([[c.holds(known[c.column]) for c in both]]) for both in alternatives]
-    pairs = zip(alternatives, held, strict=True)
-    return tuple(both for both, mask in pairs if mask.sum() >= fewest) or None
-
-
 def _mean(values: Mask, among: Mask) -> tuple[float, Array]:
     """The share of some rows for which something holds."""
     n = int(among.sum())
@@ -344,13 +269,6 @@ def _mean(values: Mask, among: Mask) -> tuple[float, Array]:
         return 0.0, np.zeros(len(values))
     share = float(values[among].mean())
     return share, np.where(among, values - share, 0.0) / n
-
-
-def _condition(data: Mapping[str, Any], dates: set[str]) -> Condition:
-    """A condition as JSON has it, where bounds that are infinite are text."""
-    bounds = {key: float(data[key]) for key in ("low", "high") if key in data}
-    values = tuple(data.get("values", ()))
-    return Condition(**{**data, **bounds, "values": values, "dates": data["column"] in dates})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -435,10 +353,6 @@ class Spread(Serializable):
             counts=counts[sorted(kept)].tolist(),
         )  # fmt: skip
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any], dates: set[str]) -> Self:
-        return cls(**{**data, "conditions": [_condition(c, dates) for c in data["conditions"]]})
-
     def now(self, column: Column) -> NDArray[np.int64]:
         """How many rows of another table meet each condition, and then none."""
         counts = [int(condition.holds(column).sum()) for condition in self.conditions]
@@ -470,17 +384,6 @@ class Baseline(Serializable):
     rules: list[HeldOutRule]
     figures: dict[str, Estimate]
     columns: list[Spread]
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        encoding = data["encoding"] and Encoding.from_dict(data["encoding"])
-        dates = {each.name for each in encoding.columns if each.dates} if encoding else set()
-        return cls(
-            encoding=encoding,
-            rules=[HeldOutRule.from_dict(each, dates) for each in data["rules"]],
-            figures={name: Estimate(**each) for name, each in data["figures"].items()},
-            columns=[Spread.from_dict(each, dates) for each in data["columns"]],
-        )
 
     def judge(self, X: Array, columns: Mapping[str, Column]) -> dict[str, Estimate]:
         """What the rules say of another table's rows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
@@ -26,6 +26,7 @@ from leftout.data.frames import (
     value_counts,
 )
 from leftout.errors import InputError, parameter_label
+from leftout.files import Serializable
 from leftout.text import date, number, shortened, shortest, unambiguous
 
 Floats = NDArray[np.float64]
@@ -35,7 +36,7 @@ LARGEST_EXACT = 1 << 53
 
 
 @dataclass(frozen=True)
-class Column:
+class Column(Serializable):
     """One column: numbers (dates count as such, in microseconds), or codes of named categories.
 
     ``values`` is NaN, or the code -1, where the table has nothing. Numbers that take two values
@@ -45,8 +46,10 @@ class Column:
     texts were none, and of how many rows.
     """
 
+    hidden = ("values", "strays")
+
     name: str
-    values: NDArray[Any]
+    values: NDArray[Any] = field(default_factory=lambda: np.empty(0))
     categories: tuple[str, ...] | None = None
     dates: bool = False
     levels: Floats | None = None

@@ -25,6 +25,7 @@ class ConditionRecord(TypedDict):
     value: NotRequired[str | float]
     low: NotRequired[str | float]
     high: NotRequired[str | float]
+    dates: NotRequired[bool]
     values: NotRequired[list[str | float]]
 
 
@@ -118,6 +119,7 @@ class Condition(Serializable):
                 for key, value in given.items()
                 if value is not None
             }
+            | ({"dates": True} if self.dates else {})
             | ({"values": list(self.values)} if self.values else {})
         )
 

@@ -25,6 +25,7 @@ from leftout.data.column_reader import ColumnSummary
 from leftout.data.columns import Column
 from leftout.data.profiling.column_types import ColumnFacts
 from leftout.errors import InputError
+from leftout.files import Serializable
 from leftout.text import counted
 
 Floats = NDArray[np.float64]
@@ -54,7 +55,7 @@ class Read(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NumericEncoding:
+class NumericEncoding(Serializable):
     """Numbers or dates, from their smallest to their largest; gaps become the median."""
 
     like: Column  # as it was cleaned, without rows
@@ -97,7 +98,7 @@ class NumericEncoding:
 
 
 @dataclass(frozen=True)
-class CategoricalEncoding:
+class CategoricalEncoding(Serializable):
     """A category as a table of vectors: one for each value, then for a missing and any other."""
 
     like: Column  # as it was cleaned, without rows
