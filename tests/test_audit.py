@@ -316,9 +316,12 @@ def test_a_prediction_needs_a_target_and_one_part(table):
     more, _ = guessed(table)
     for given, said in (
         ({}, r"prediction is given, but not what it predicts. Name that .*target='COLUMN'"),
-        ({"target": "model"}, "'model' is the prediction, and is the target, dropped or sensitive"),
-        ({"target": "paid", "drop": ["model"]}, "'model' is the prediction, and is the target"),
-        ({"target": "paid", "sensitive": ["model"]}, "'model' is the prediction, and is the"),
+        ({"target": "model"}, "'model' is said to be target and prediction"),
+        ({"target": "paid", "drop": ["model"]}, "'model' is said to be prediction and dropped"),
+        (
+            {"target": "paid", "sensitive": ["model"]},
+            "'model' is said to be prediction and sensitive",
+        ),
         ({"target": "paid", "prediction": "modle"}, "modle"),
         ({"target": "paid", "prediction": [1, 0]}, "The prediction has 2 values for 260 rows"),
     ):

@@ -475,9 +475,9 @@ def test_the_searched_are_told_from_what_was_kept_out(table):
     X = table[[f"score {i}" for i in range(6)]].fillna(0.0)
     found = MaxDisparityPartition(2, group_size=70, random_state=0).fit(X)
     raw = X.assign(told=np.where(found.labels_ == 1, "in", "out"), other=table["town"])
-    kept_out = explain.group(found, X, raw, sensitive=["text"], what_if=0)
-    assert "text" not in {each.column for each in kept_out.sentence.conditions}
-    assert kept_out.alignment[0].column == "text" and not kept_out.alignment[0].searched
+    kept_out = explain.group(found, X, raw, sensitive=["told"], what_if=0)
+    assert "told" not in {each.column for each in kept_out.sentence.conditions}
+    assert kept_out.alignment[0].column == "told" and not kept_out.alignment[0].searched
     assert all(line.searched for line in kept_out.alignment if line.column.startswith("score"))
     seen = explain.group(found, X.to_numpy(), raw, what_if=0)
     assert seen.sentence.text == "told = in"

@@ -273,11 +273,6 @@ def find(names: list[Any], name: Any, what: str) -> Any:
     )
 
 
-def named(columns: Iterable[Column], name: str | None) -> Column | None:
-    """The column of a name; None if there is none."""
-    return next((column for column in columns if column.name == name), None)
-
-
 def found(names: list[Any], wanted: Iterable[Any] | None, what: str) -> set[Any]:
     """The columns that a list of names means; one name may stand for itself."""
     if wanted is None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from leftout.checks import check_choice
@@ -67,11 +68,11 @@ class ColumnDeclarations:
             warn(f"{self.missing.describe(raw, cells_of)}.")
 
     def columns_and_types(
-        self, raw: Sequence[Column], aside: Set[str] = frozenset()
+        self, raw: Sequence[Column], roles: Mapping[str, str] = MappingProxyType({})
     ) -> tuple[list[Column], list[ColumnFacts]]:
         """Raw columns as they were meant, called by their labels, and what each of them is.
 
-        Those ``aside``, by their raw names, have no say in what the others are.
+        Those with ``roles``, by their raw names, have no say in what the others are.
         """
         cleaned = clean_all([
             replace(self.missing.apply(c), declared=c.declared or c.name in self.categorical)
@@ -93,14 +94,17 @@ class ColumnDeclarations:
                 )
         kinds: dict[str, ColumnFacts] = {}
         for apart in (False, True):
-            part = [m for c, m in zip(raw, meant, strict=True) if (c.name in aside) == apart]
+            part = [m for c, m in zip(raw, meant, strict=True) if (c.name in roles) == apart]
             of_part = {c.name: said[c.name] for c in part if c.name in said}
             kinds |= {kind.label: kind for kind in infer_column_types(part, of_part)}
         columns = self.dictionary.renamed(meant, names)
         return columns, [
-            replace(kinds[m.name], name=name, label=c.name, note=self.dictionary[name].note)
+            replace(
+                kinds[m.name], name=name, label=c.name, note=self.dictionary[name].note,
+                role=roles.get(name, "searched"),
+            )
             for name, m, c in zip(names, meant, columns, strict=True)
-        ]
+        ]  # fmt: skip
 
     def alike(self, raw: Column) -> Column:
         """A raw column of new rows, with the same values missing and the same labels."""

@@ -26,7 +26,7 @@ from leftout.data.column_reader import (
     summaries_of,
     target_scale,
 )
-from leftout.data.columns import Column, named, names_of, natural
+from leftout.data.columns import Column, names_of, natural
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import Floats, as_read
@@ -35,7 +35,7 @@ from leftout.data.profiling.column_types import ColumnFacts, row_counter
 from leftout.data.profiling.duplicate_columns import copies
 from leftout.data.profiling.relations import Relation, leaks, proxies
 from leftout.data.profiling.sentinels import Suspect, suspects
-from leftout.data.roles import Roles, assign, level_of, levels_of, value_of, with_values
+from leftout.data.roles import assign, level_of, levels_of, value_of
 from leftout.data.sources import File, Source
 from leftout.errors import InputError, parameter_label
 from leftout.running import warn
@@ -225,13 +225,12 @@ def prepare_table(
     declared.check(raw)
     n_rows = len(raw[0])
     check_width(len(raw))
-    raw, target = with_values(raw, reading.target, "target")
-    raw, prediction = with_values(raw, reading.prediction, "prediction", target)
-    reading = replace(reading, target=target, prediction=prediction)
+    raw, roles = assign(raw, reading.target, reading.sensitive, reading.drop, reading.prediction)
     rows = np.arange(n_rows)
     if sample is not None:
-        kept = assign(raw, target).target if reading.encoding == "target" else None
-        rows = _sampled(_strata(named(raw, kept), n_rows), sample, rng)
+        target = next((column for column in raw if roles.get(column.name) == "target"), None)
+        inside = target if reading.encoding == "target" else None
+        rows = _sampled(_strata(inside, n_rows), sample, rng)
     check_length(len(rows))
     if len(rows) < n_rows:
         raw = [sampled(column, rows) for column in raw]
@@ -241,7 +240,7 @@ def prepare_table(
     }  # fmt: skip
     places = sampled_places(len(rows))
     if len(places) == len(rows):
-        return infer_schema(raw, declared, reading, once, **about)
+        return infer_schema(raw, roles, declared, reading, once, **about)
     warn(
         f"What the columns are (numbers, codes, categories, copies of each other) was decided on "
         f"{len(places):,} of the table's {len(rows):,} rows, always the same ones; their ranges "
@@ -249,11 +248,14 @@ def prepare_table(
     )
     block = {column.name: column for column in raw}
     part = [sampled(column, places) for column in raw]
-    return infer_schema(part, declared, reading, once, lambda one: one.over(block), block, **about)
+    return infer_schema(
+        part, roles, declared, reading, once, lambda one: one.over(block), block, **about
+    )
 
 
 def infer_schema(
     raw: list[Column],
+    roles: Mapping[str, str],
     declared: ColumnDeclarations,
     reading: Reading,
     once: bool = True,
@@ -261,23 +263,25 @@ def infer_schema(
     block: Block | None = None,
     **about: Any,
 ) -> PreparedTable:
-    """Give every raw column its part and its kind, and encode those that are searched.
+    """Say what every raw column is, and encode those that have no other of the ``roles``.
 
     Where ``raw`` is a sample of the rows, ``summarize`` runs a pass over all of them, and
     ``block`` are the raw columns of those to encode, if not of the sample. Columns that repeat
     another count ``once``.
     """
-    roles, columns, kinds = _judged(raw, declared, reading)
-    called = {label: kind.name for label, kind in kinds.items()}
-    outcome = named(columns, roles.target)
-    inside = outcome if reading.encoding == "target" else None
-    labels = {} if outcome is None else declared.dictionary[called[outcome.name]].values
-    positive = labels.get(str(reading.positive), reading.positive)
+    columns, kinds = _judged(raw, roles, declared)
+
+    def playing(role: str) -> list[Column]:
+        return [column for column in columns if kinds[column.name].role == role]
 
     def reader(column: Column) -> ColumnReader:
-        name = column.name
-        return ColumnReader.of(called[name], _without_texts(column, kinds[name]), declared)
+        kind = kinds[column.name]
+        return ColumnReader.of(kind.name, _without_texts(column, kind), declared)
 
+    outcome = next(iter(playing("target")), None)
+    inside = outcome if reading.encoding == "target" else None
+    labels = {} if outcome is None else declared.dictionary[kinds[outcome.name].name].values
+    positive = labels.get(str(reading.positive), reading.positive)
     readers = {column.name: reader(column) for column in columns}
     read = [as_read(column, kinds[column.name]) for column in columns]
     made: Sequence[ColumnSummary]
@@ -290,7 +294,7 @@ def infer_schema(
     summaries = {c.name: summary for c, summary in zip(columns, made, strict=True)}
     kinds = {c.name: _on_all_rows(kinds[c.name], c, summaries[c.name]) for c in columns}
     positive = _counts(outcome, positive, kinds)
-    candidates = [column for column in columns if column.name not in roles.aside]
+    candidates = playing("searched")
     if not candidates:
         raise InputError(
             "No column is left to search: all are the target, dropped or sensitive. Leave at least "
@@ -298,50 +302,51 @@ def infer_schema(
         )
     telling = [column for column in candidates if kinds[column.name].read_as != "nothing"]
     repeated = copies(telling) if once else []
-    aside = {line.column for line in repeated}
-    searched = [column for column in candidates if column.name not in aside]
+    copied = {line.column: f"a copy of {as_name(line.of)}" for line in repeated}
+    searched = [column for column in candidates if column.name not in copied]
     encoder = TableEncoder(
         reading.categorical, numeric=reading.numeric, missing=reading.missing,
         dictionary=reading.dictionary, scaling=reading.scaling, encoding=reading.encoding,
         smooth=reading.smooth, positive=positive,
     ).set_output(transform="pandas")  # fmt: skip
     encoder.declared_ = declared
-    known_by = [called[column.name] for column in searched]
-    encoder.n_features_in_, encoder.feature_names_in_ = len(known_by), np.array(known_by, object)
-    kinds_of = [kinds[column.name] for column in searched]
-    encoder.learn(searched, kinds_of, inside, [summaries[column.name] for column in searched])
+    plans = [kinds[column.name] for column in searched]
+    encoder.n_features_in_ = len(plans)
+    encoder.feature_names_in_ = np.array([plan.name for plan in plans], object)
+    encoder.learn(searched, plans, inside, [summaries[column.name] for column in searched])
     n_features = len(encoder.features_)
     if n_features > MOST_FEATURES:
         raise InputError(
             f"The columns became {n_features:,} features; an audit takes at most "
             f"{MOST_FEATURES:,}. Drop columns of many values."
         )
-    dropped = dict.fromkeys(roles.dropped, "asked for") | encoder.dropped_
-    dropped |= {line.column: f"a copy of {as_name(line.of)}" for line in repeated}
-    hidden = [column for column in columns if column.name in roles.sensitive]
-    seen = [column for column in telling if column.name not in aside]
     here = {column.name: column for column in columns}
     if block is not None:
         here = {name: reader.column(block[reader.raw]) for name, reader in readers.items()}
     audited = [here[column.name] for column in searched]
-    unknown = {roles.target, roles.prediction, *dropped}
-    known = [column for name, column in here.items() if name not in unknown]
-    predicted = None
-    if roles.prediction is not None:
-        predicted = _in_words(here[roles.prediction], labels)
+    guess = next((_in_words(here[each.name], labels) for each in playing("prediction")), None)
+    hidden = playing("sensitive")
+    asked = dict.fromkeys((column.name for column in playing("dropped")), "asked for")
+    dropped = asked | encoder.dropped_ | copied
+    described = [
+        column
+        for column in columns
+        if kinds[column.name].role in ("searched", "sensitive") and column.name not in dropped
+    ]
+    seen = [column for column in telling if column.name not in copied]
     return PreparedTable(
-        columns=known if outcome is None else [*known, here[outcome.name]],
+        columns=[here[column.name] for column in (*described, *playing("target"))],
         searched=audited,
         target=None if outcome is None else here[outcome.name],
         positive=positive,
-        prediction=predicted,
-        sensitive=roles.sensitive,
+        prediction=guess,
+        sensitive=[column.name for column in hidden],
         dropped=dropped,
-        facts=column_report(columns, kinds, roles, repeated, encoder, summaries),
+        facts=column_report(kinds, repeated, encoder),
         leaks=[] if outcome is None else leaks(seen, outcome, positive),
         copies=repeated,
         proxies=proxies(seen, hidden),
-        suspects=[s for c in telling for s in suspects(replace(c, name=called[c.name]))],
+        suspects=[s for c in telling for s in suspects(replace(c, name=kinds[c.name].name))],
         encoder=encoder,
         readers=readers,
         X=encoder.fit_scale(audited),
@@ -350,63 +355,48 @@ def infer_schema(
 
 
 def _judged(
-    raw: list[Column], declared: ColumnDeclarations, reading: Reading
-) -> tuple[Roles, list[Column], dict[str, ColumnFacts]]:
-    """The parts and kinds of raw columns, by their names as they were meant.
-
-    Names may have been cut, or labelled: what people call a column is its name in the table.
-    """
-    roles = assign(raw, reading.target, reading.sensitive, reading.drop, reading.prediction)
-    columns, judged = declared.columns_and_types(raw, roles.aside)
-    roles = roles.renamed({old.name: new.name for old, new in zip(raw, columns, strict=True)})
+    raw: list[Column], roles: Mapping[str, str], declared: ColumnDeclarations
+) -> tuple[list[Column], dict[str, ColumnFacts]]:
+    """Columns as they were meant, and what each is; sensitive numbers of few values are groups."""
+    columns, judged = declared.columns_and_types(raw, roles)
     kinds = {kind.label: kind for kind in judged}
     for place, column in enumerate(columns):
-        if column.name in roles.sensitive and _is_labels(column, kinds[column.name]):
+        kind = kinds[column.name]
+        said = kind.why == f"declared: {kind.kind}"
+        few = kind.read_as == "number" and column.n_values <= FEW and not said
+        if kind.role == "sensitive" and few:
             why = f"{counted(column.n_values, 'value')} of a sensitive column"
-            kinds[column.name] = replace(
-                kinds[column.name], kind="category", why=why, read_as="category", overrule=""
+            kinds[column.name] = kind = replace(
+                kind, kind="category", why=why, read_as="category", overrule=""
             )
-            columns[place] = as_read(column, kinds[column.name])
-    return roles, columns, kinds
+            columns[place] = as_read(column, kind)
+    return columns, kinds
 
 
 def column_report(
-    columns: Sequence[Column],
-    kinds: Mapping[str, ColumnFacts],
-    roles: Roles,
-    repeated: Sequence[Relation],
-    encoder: TableEncoder,
-    summaries: Mapping[str, ColumnSummary],
+    kinds: Mapping[str, ColumnFacts], repeated: Sequence[Relation], encoder: TableEncoder
 ) -> list[ColumnFacts]:
     """Every column in a line: its part, what it is and why, what became of it."""
     encoded = {line.label: line for line in encoder.columns_}
     copied = {line.column: line.of for line in repeated}
     lines = []
-    for column in columns:
-        name, kind = column.name, kinds[column.name]
-        summary = summaries[name]
-        role, how = roles.of(name), ""
-        features: tuple[str, ...] = ()
-        overrule = kind.overrule if role == "searched" else ""
+    for name, kind in kinds.items():
         if name in copied:
-            role, how = "left out", f"a copy of {as_name(copied[name])}"
-            overrule = parameter_label("drop", [kinds[copied[name]].name])
+            of = copied[name]
+            kind = replace(
+                kind, role="left out", how=f"a copy of {as_name(of)}",
+                overrule=parameter_label("drop", [kinds[of].name]),
+            )  # fmt: skip
         elif name in encoder.dropped_:
-            role = "left out"
+            kind = replace(kind, role="left out")
         elif name in encoded:
-            how, features = encoded[name].how, encoded[name].features
-        lines.append(
-            replace(
-                kind, role=role, overrule=overrule, how=how, features=features,
-                missing=summary.n_missing,
-                strays=tuple(sorted(summary.strays.items(), key=lambda stray: natural(stray[0]))),
-            )
-        )  # fmt: skip
+            kind = replace(kind, how=encoded[name].how, features=encoded[name].features)
+        lines.append(kind if kind.role in ("searched", "left out") else replace(kind, overrule=""))
     return lines
 
 
 def _on_all_rows(kind: ColumnFacts, column: Column, summary: ColumnSummary) -> ColumnFacts:
-    """The type of a column of a sample, as what all rows sum up to has it.
+    """What is said of a column of a sample, as what all rows sum up to has it.
 
     A range may say that it counts the rows, and what is constant in a sample may vary elsewhere.
     """
@@ -414,11 +404,13 @@ def _on_all_rows(kind: ColumnFacts, column: Column, summary: ColumnSummary) -> C
         same, gaps = ("the same", 0) if column.n_values else ("empty", summary.n_rows)
         others = bool(summary.counts[-1:].any())
         if summary.low < summary.high or others or summary.n_missing != gaps:
-            return replace(kind, why=f"{same} in every row that was sampled")
-    if kind.kind != "number" or kind.why.startswith("declared") or column.categories is not None:
-        return kind
-    counter = row_counter(column, summary.low, summary.high, summary.n_rows)
-    return kind if counter is None else replace(counter, name=kind.name, note=kind.note)
+            kind = replace(kind, why=f"{same} in every row that was sampled")
+    elif kind.kind == "number" and not kind.why.startswith("declared") and not column.words:
+        counter = row_counter(column, summary.low, summary.high, summary.n_rows)
+        if counter is not None:
+            kind = replace(counter, name=kind.name, note=kind.note, role=kind.role)
+    strays = sorted(summary.strays.items(), key=lambda stray: natural(stray[0]))
+    return replace(kind, missing=summary.n_missing, strays=tuple(strays))
 
 
 def _without_texts(column: Column, kind: ColumnFacts) -> Column:
@@ -428,12 +420,6 @@ def _without_texts(column: Column, kind: ColumnFacts) -> Column:
     if column.categories is None:
         return column
     return replace(column, categories=())
-
-
-def _is_labels(column: Column, kind: ColumnFacts) -> bool:
-    """Whether numbers are so few that they name groups, unless somebody says otherwise."""
-    said = kind.why == f"declared: {kind.kind}"
-    return kind.read_as == "number" and column.n_values <= FEW and not said
 
 
 def _in_words(predicted: Column, labels: Mapping[str, str]) -> Column:

@@ -5,9 +5,9 @@ A target: which of its values counts, and what it is as numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,42 +15,10 @@ from numpy.typing import NDArray
 from leftout.data.cleaning import unique
 from leftout.data.columns import Column, column_of, find, found
 from leftout.errors import InputError, parameter_label
-from leftout.text import as_name, counted, unambiguous
+from leftout.text import as_name, counted, listed, unambiguous
 
 # Of a target's values, so many are named.
 _SHOWN = 5
-
-
-class Roles(NamedTuple):
-    """The parts that columns play, by their names."""
-
-    target: str | None
-    sensitive: list[str]
-    dropped: list[str]
-    prediction: str | None = None  # of the target
-
-    @property
-    def aside(self) -> set[str]:
-        """Columns that nothing is searched in."""
-        alone = {name for name in (self.target, self.prediction) if name is not None}
-        return alone | {*self.sensitive, *self.dropped}
-
-    def of(self, name: str) -> str:
-        """The part of a column, in a word or two."""
-        parts: dict[str, Sequence[str | None]] = {
-            "target": [self.target], "prediction": [self.prediction],
-            "sensitive": self.sensitive, "dropped": self.dropped,
-        }  # fmt: skip
-        return next((part for part, names in parts.items() if name in names), "searched")
-
-    def renamed(self, now: Mapping[str, str]) -> Roles:
-        """The same parts, by other names of the columns."""
-        return Roles(
-            None if self.target is None else now[self.target],
-            [now[name] for name in self.sensitive],
-            [now[name] for name in self.dropped],
-            None if self.prediction is None else now[self.prediction],
-        )
 
 
 def assign(
@@ -59,36 +27,37 @@ def assign(
     sensitive: Iterable[Any] | None = None,
     drop: Iterable[Any] | None = None,
     prediction: Any = None,
-) -> Roles:
-    """Give every column one part; refuses names that are not there, or that have two."""
+) -> tuple[list[Column], dict[str, str]]:
+    """The columns, and the part of each that is not searched; refuses one that has two.
+
+    A target or a prediction may also be given as values beside the table, one for each row: these
+    are a column that has the same, best under the same name, or else one more.
+    """
+    columns, outcome = _with_values(columns, target, "target")
+    columns, guess = _with_values(columns, prediction, "prediction", outcome)
     names = [column.name for column in columns]
-    dropped = _in_order(names, drop, "drop")
-    hidden = _in_order(names, sensitive, "sensitive")
-    outcome = None if target is None else find(names, target, "target")
-    guess = None if prediction is None else find(names, prediction, "prediction")
-    for name in hidden:
-        if name in dropped:
-            raise InputError(f"The column {name!r} is to be dropped, and sensitive. Choose one.")
-    if outcome in (*dropped, *hidden):
-        raise InputError(
-            f"The column {outcome!r} is the target, and is dropped or sensitive, too. Choose one."
-        )
-    if guess is not None and guess in (outcome, *dropped, *hidden):
-        raise InputError(
-            f"The column {guess!r} is the prediction, and is the target, dropped or sensitive, "
-            "too. Choose one."
-        )
-    return Roles(outcome, hidden, dropped, guess)
+    wanted = {
+        "target": set() if outcome is None else {find(names, outcome, "target")},
+        "prediction": set() if guess is None else {find(names, guess, "prediction")},
+        "sensitive": found(names, sensitive, "sensitive"),
+        "dropped": found(names, drop, "drop"),
+    }
+    roles: dict[str, str] = {}
+    for name in names:
+        parts = [part for part, chosen in wanted.items() if name in chosen]
+        if len(parts) > 1:
+            raise InputError(
+                f"The column {name!r} is said to be {listed(parts)}; it has one part. Choose one."
+            )
+        if parts:
+            roles[name] = parts[0]
+    return columns, roles
 
 
-def with_values(
+def _with_values(
     columns: list[Column], given: Any, what: str, target: Any = None
 ) -> tuple[list[Column], Any]:
-    """Columns of a table with a target or prediction among them, and its name.
-
-    It is ``given`` by its name, or as values beside the table, one for each row: these are a column
-    that has the same, best under the same name, or else one more; of a prediction, not the target.
-    """
+    """Columns with a target or prediction among them, and its name; no prediction is the target."""
     if is_name(given):
         return columns, given
     values = given if isinstance(given, Column) else beside(columns, given, what)
@@ -115,11 +84,6 @@ def beside(columns: list[Column], values: Any, what: str = "target") -> Column:
 def is_name(target: Any) -> bool:
     """Whether a target is named, rather than given."""
     return target is None or not isinstance(target, Column) and np.ndim(target) == 0
-
-
-def _in_order(names: list[str], wanted: Iterable[Any] | None, what: str) -> list[str]:
-    chosen = found(names, wanted, what)
-    return [name for name in names if name in chosen]
 
 
 def levels_of(target: Column, positive: Any = None) -> list[Any] | None:

@@ -21,6 +21,7 @@ from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import Floats
 from leftout.data.formats import as_pandas
 from leftout.data.preparation import PreparedTable, check_length, check_width, infer_schema
+from leftout.data.roles import assign
 from leftout.engine.chunks import Chunk, is_text, n_rows_of
 from leftout.engine.engines import Fold
 from leftout.errors import InputError
@@ -139,7 +140,10 @@ def prepare_chunks(
     check_length(n_rows)
     places = sampled_places(n_rows)
     table = as_pandas(pa.concat_tables(fold(partial(_raw_rows, places), chunks, add)))
-    raw = declared.columns(table, unread=reading.drop)
+    raw, roles = assign(
+        declared.columns(table, unread=reading.drop), reading.target, reading.sensitive,
+        reading.drop, reading.prediction,
+    )  # fmt: skip
 
     def summarize(one: SummaryPass) -> tuple[ColumnSummary, ...]:
         found = fold(partial(_summarized, one), chunks, one.merge)
@@ -147,7 +151,7 @@ def prepare_chunks(
         return found
 
     prepared = infer_schema(
-        raw, declared, reading, summarize=summarize, source=source, file=None, rows=places,
+        raw, roles, declared, reading, summarize=summarize, source=source, file=None, rows=places,
         n_rows=n_rows,
     )  # fmt: skip
     plan = EncodingPlan(prepared.encoder, prepared.readers)

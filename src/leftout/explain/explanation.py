@@ -10,10 +10,10 @@ import numpy as np
 
 from leftout.checks import check_whole
 from leftout.data.binning import most_informative
-from leftout.data.columns import Column, columns_of, named, names_of
+from leftout.data.columns import Column, columns_of, names_of
 from leftout.data.frames import column_names
 from leftout.data.matrix import check_rows
-from leftout.data.roles import assign, levels_of, with_values
+from leftout.data.roles import assign, levels_of
 from leftout.errors import InputError
 from leftout.explain.alignment import (
     Alignment,
@@ -331,10 +331,9 @@ class Raw:
         columns = columns_of(table, categorical=categorical, unread=drop)
         features = names_of(X)
         check_rows(table, X, len(columns[0]))
-        columns, target = with_values(columns, target, "target")
-        roles = assign(columns, target, sensitive, drop)
-        hidden = set(roles.sensitive)
-        aside = roles.aside - hidden
+        columns, roles = assign(columns, target, sensitive, drop)
+        hidden = {name for name, role in roles.items() if role == "sensitive"}
+        aside = roles.keys() - hidden
         for name in hidden & set(features if column_names(X) else ()):
             raise InputError(
                 f"sensitive names {name!r}, which is a feature of X: the search saw it. Search "
@@ -357,7 +356,7 @@ class Raw:
                 "Nothing is left to describe the group with: every column of the raw table is the "
                 "target, dropped or kept out of the search. Leave at least one."
             )
-        outcome = named(columns, roles.target)
+        outcome = next((c for c in columns if roles.get(c.name) == "target"), None)
         return cls(
             columns=kept, described=described, hidden=hidden, target=outcome, sources=sources
         )

@@ -11,10 +11,10 @@ import pandas as pd
 
 from leftout.checks import check_count, check_floor, generator, is_int
 from leftout.data.binning import BinnedColumn
-from leftout.data.columns import columns_of, named
+from leftout.data.columns import columns_of
 from leftout.data.conditions import Condition, Mask
 from leftout.data.matrix import check_matrix, check_rows
-from leftout.data.roles import assign, level_of, with_values
+from leftout.data.roles import assign, level_of
 from leftout.errors import InputError, parameter_label
 from leftout.files import Serializable
 from leftout.groups.cross_fitting import cross_fitted
@@ -330,12 +330,11 @@ def named_groups(
         )
     columns = columns_of(table, categorical=categorical, unread=drop)
     check_rows(table, X, len(columns[0]))
-    columns, target = with_values(columns, target, "target")
-    roles = assign(columns, target, drop=drop)
-    aim = named(columns, roles.target)
+    columns, roles = assign(columns, target, drop=drop)
+    aim = next((column for column in columns if roles.get(column.name) == "target"), None)
     level = level_of(aim, positive)
     levels = None if level is None else [level]
-    columns = [column for column in columns if column.name not in roles.aside]
+    columns = [column for column in columns if column.name not in roles]
     steps = Steps(2, progress)
     steps.tell("names")
     with one_thread():
