@@ -24,7 +24,7 @@ import paper_data  # noqa: E402
 from leftout import MaxDisparityPartition, disparity, explain, how_many  # noqa: E402
 from leftout.data.binning import bin_column  # noqa: E402
 from leftout.data.columns import columns_of  # noqa: E402
-from leftout.explain.rules import LEFT_OUT_SIDE, find_rules, mine  # noqa: E402
+from leftout.explain.rules import find_rules, mine  # noqa: E402
 from paper.scores import feature_scores  # noqa: E402
 
 SUPPORT = 0.01
@@ -136,15 +136,13 @@ def rules_equal():
         table, group = mixed_table(seed)
         columns = columns_of(table)
         theirs = apriori_rules(one_hot(columns, group), 0.02)
-        found = find_rules(
-            table, group, min_support=0.02, min_confidence=0.0, groups=(1,), prune=False
-        )
+        found = find_rules(table, group, min_support=0.02, min_confidence=0.0, prune=False)
         right += same_rules(found, theirs)
     raw, group = raw_and_group("students")
     categorical = paper_data.SOURCES["students"].categories
     columns = columns_of(raw, categorical=categorical)
     theirs = apriori_rules(one_hot(columns, group), SUPPORT)
-    found = find_rules(columns, group, min_confidence=0.0, groups=(1,), prune=False)
+    found = find_rules(columns, group, min_confidence=0.0, prune=False)
     equal = same_rules(found, theirs)
     yield (
         "rules equal mlxtend's (support, confidence, lift)",
@@ -167,10 +165,10 @@ def rule_speed():
         for _ in range(15):
             start = time.perf_counter()
             read = columns_of(raw, categorical=categorical)
-            found = find_rules(read, group, groups=(LEFT_OUT_SIDE,))
+            found = find_rules(read, group)
             ours.append(time.perf_counter() - start)
             start = time.perf_counter()
-            mine(binned, group, SUPPORT, groups=(LEFT_OUT_SIDE,))
+            mine(binned, group, SUPPORT)
             prepared.append(time.perf_counter() - start)
         theirs = []
         for _ in range(3 if name == "students" else 1):
@@ -319,7 +317,7 @@ def main(table, group):
     raw = pd.DataFrame(values, copy=False)
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak of imports and compilation
     before = high_water()
-    find_rules(raw, group, groups=(LEFT_OUT_SIDE,))
+    find_rules(raw, group)
     print(json.dumps({"extra": (high_water() - before) / values.nbytes}))
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leftout.data.columns import columns_of
-from leftout.explain.rules import LEFT_OUT_SIDE, REST_SIDE, SIDES, find_rules
+from leftout.explain.rules import find_rules
 from leftout.files import Serializable
 
-# Rules of each group and run that the leading ones are among.
-RULES = 50_000
+# The groups, by their labels.
+SIDES = ("rest", "left-out group")
 
 
 class VariableRuns(TypedDict):
@@ -63,16 +63,14 @@ def rule_frequency(
     In every run, one line of labels in ``runs``, the rules of each group are found and ranked by
     lift; the ``top`` rules with one antecedent, and the ``top`` with two, count.
     """
-    columns = columns_of(table)
-    found = [
-        find_rules(columns, run, min_support=min_support, limit=RULES) for run in np.asarray(runs)
-    ]
+    columns, runs = columns_of(table), np.asarray(runs)
     # by group and columns, one or two: the runs that they lead in, and with which lifts
     led, lifts = defaultdict(set), defaultdict(list)
-    for run, rules in enumerate(found):
-        for group in (REST_SIDE, LEFT_OUT_SIDE):
+    for run, labels in enumerate(runs):
+        for group in range(len(SIDES)):
+            rules = find_rules(columns, labels == group, min_support=min_support)
             for single in (True, False):
-                those = np.flatnonzero((rules.group == group) & (rules.single == single))
+                those = np.flatnonzero(rules.single == single)
                 for place in those[:top].tolist():
                     key = group, tuple(each.column for each in rules[place].antecedents)
                     led[key].add(run)
@@ -81,8 +79,8 @@ def rule_frequency(
     alone = [
         VariableRuns(
             variable=names[0],
-            left_out_runs=runs_of.get((LEFT_OUT_SIDE, names), 0),
-            rest_runs=runs_of.get((REST_SIDE, names), 0),
+            left_out_runs=runs_of.get((1, names), 0),
+            rest_runs=runs_of.get((0, names), 0),
         )
         for names in {names for _, names in runs_of if len(names) == 1}
     ]
@@ -100,6 +98,6 @@ def rule_frequency(
             )
             for key in sorted(pairs, key=lambda key: (-key[0], -runs_of[key], key[1]))
         ],
-        runs=len(found),
+        runs=len(runs),
         top=top,
     )

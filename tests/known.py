@@ -288,7 +288,7 @@ def rules(add=False):
     heat = ["gas"] * 8 + ["oil"] * 7 + ["gas"] * 9 + ["oil"] * 16
     left_out = [1] * 7 + [0] + [1] * 2 + [0] * 5 + [1] + [0] * 8 + [1] * 2 + [0] * 14
     found = find_rules(pd.DataFrame({"town": town, "heat": heat}), left_out)
-    return list(found.that_add(left_out) if add else found)
+    return list(found.that_add() if add else found)
 
 
 def explanation(**changed):

@@ -201,16 +201,14 @@ def holds(condition, raw):
 
 def test_rules_and_sentence_are_counted(data, raw, labels):
     told = data["groups"][0]["explanation"]
-    assert {rule["then"] for rule in told["rules"]} == {"left-out group", "rest"}
+    group, listed = labels == 1, told["leading_rules"]
     for rule in told["rules"]:
         covered = np.logical_and.reduce([holds(each, raw) for each in rule["antecedents"]])
-        side = labels == (rule["then"] == "left-out group")
-        assert (rule["covered"], rule["count"]) == (covered.sum(), (covered & side).sum())
-        close(rule["support"], (covered & side).mean())
-        close(rule["confidence"], side[covered].mean())
-        close(rule["lift"], side[covered].mean() / side.mean())
+        assert (rule["covered"], rule["count"]) == (covered.sum(), (covered & group).sum())
+        close(rule["support"], (covered & group).mean())
+        close(rule["confidence"], group[covered].mean())
+        close(rule["lift"], group[covered].mean() / group.mean())
         assert rule["lift"] >= 1.0
-    group, listed = labels == 1, told["leading_rules"]
     covered = np.zeros(len(raw), dtype=bool)
     for rule in listed:
         rows = np.logical_and.reduce([holds(each, raw) for each in rule["antecedents"]]) & group
@@ -232,7 +230,7 @@ def often(columns, runs, side, number, top):
     """In how many runs so many columns together are in a leading rule of a side."""
     found = Counter()
     for run in runs:
-        rules = [rule for rule in find_rules(columns, run) if rule.group == side]
+        rules = find_rules(columns, run == side)
         leading = [rule for rule in rules if len(rule.antecedents) == number][:top]
         found.update({frozenset(each.column for each in rule.antecedents) for rule in leading})
     return found

@@ -876,7 +876,7 @@ def test_frequency_is_the_papers_two_tables():
     )
     counted = rule_frequency(table, runs, top=1)
     assert counted.runs == 3 and counted.top == 1
-    every = [find_rules(table, run, groups=(1,)) for run in runs]
+    every = [find_rules(table, run) for run in runs]
     alone = [next(rule for rule in rules if len(rule.antecedents) == 1) for rules in every]
     want = Counter(rule.antecedents[0].column for rule in alone)
     got = {line["variable"]: line["left_out_runs"] for line in counted.variables}

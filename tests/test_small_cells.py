@@ -143,7 +143,7 @@ def test_every_figure_of_an_audit_is_true_and_of_enough_rows(seed, audits):
     for name in ("rules", "leading_rules", "typical", "alignment"):
         assert all(line in all_of_it[name] for line in told[name])
     for rule in told["rules"] + told["leading_rules"]:
-        of = [size, rest][:: 1 if rule["then"] != "rest" else -1]
+        of = [size, rest]
         assert not small(rule["count"], of[0]) and not small(rule["covered"] - rule["count"], of[1])
     for line in told["typical"] + told["alignment"]:
         if line["left_out_share"] is None:

@@ -137,9 +137,8 @@ def _explanation(
     told, sizes = group.explanation, group.left_out.sizes
 
     def fits(rule: Any) -> bool:
-        of, rest = (sizes.group, sizes.rest)[:: 1 if rule.group else -1]
         outside = rule.covered - rule.count
-        return not small(rule.count, of, fewest) and not small(outside, rest, fewest)
+        return not (small(rule.count, sizes.group, fewest) or small(outside, sizes.rest, fewest))
 
     n = sizes.group + sizes.rest
     outcome = [_outcome(each, n, fewest) for each in told.outcome]

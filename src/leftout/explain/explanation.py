@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,8 +44,8 @@ from leftout.text import as_name, listed, number, percent
 # Below this strength a column is not alike.
 _WEAK = 0.05
 _SHOWN = 3
-# Rules of each group, the columns that they may use, and those that the ones to list are among.
-_RULES, RULE_COLUMNS, _CANDIDATES = 50, 200, 50_000
+# Rules that are told, and the columns that they may use.
+_RULES, RULE_COLUMNS = 50, 200
 
 
 class FeatureLoss(NamedTuple):
@@ -81,9 +82,9 @@ class Explanation(Serializable):
     disparity_by_feature : list of FeatureLoss
         Parts of either sign that sum to the disparity, left-out group minus rest.
     rules : list of Rule
-        At most 50 of each group, those of highest lift.
+        At most 50, those of highest lift.
     leading_rules : list of Rule
-        At most 8 of the left-out group, chosen by what each adds: see :meth:`Rules.that_add`.
+        At most 8, chosen by what each adds: see :meth:`Rules.that_add`.
     alignment : list of Alignment
     outcome : list of Outcome
         Empty without a target.
@@ -266,7 +267,7 @@ def group(
         )
     steps.tell("rules", 1)
     telling = most_informative(raw.described, mask, RULE_COLUMNS)
-    rules = find_rules(telling, mask, limit=_CANDIDATES)
+    rules = find_rules(telling, mask)
     steps.tell("sentence", 1)
     sentence = describe(raw.described, mask)
     steps.tell("alignment", 1)
@@ -286,8 +287,8 @@ def group(
     return Explanation(
         sentence=sentence,
         disparity_by_feature=by_feature(losses, names_of(X), raw.sources),
-        rules=list(rules.leading(_RULES)),
-        leading_rules=list(rules.that_add(mask)),
+        rules=list(islice(rules, _RULES)),
+        leading_rules=list(rules.that_add()),
         alignment=alignment,
         outcome=outcome,
         no_outcome=lacking,

@@ -1,4 +1,4 @@
-"""Rules: conditions on one or two raw columns under which rows are left out, or not.
+"""Rules: conditions on one or two raw columns under which rows are in a group.
 
 A rule's conditions are bins of columns, and its counts those of two bins that meet
 (:mod:`leftout.data.binning`): two matrix products have them all, on the diagonal those of one bin.
@@ -15,21 +15,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leftout.checks import check_left_out
-from leftout.data.binning import Array, BinnedColumn, Indicators, Places, bin_column, starts_of
+from leftout.data.binning import BinnedColumn, Indicators, Places, bin_column, starts_of
 from leftout.data.columns import columns_of
 from leftout.data.conditions import Condition, Mask
 from leftout.files import Serializable
 
 Counts = NDArray[np.int64]
 
-REST_SIDE, LEFT_OUT_SIDE = 0, 1
-SIDES = ("rest", "left-out group")
 # Intervals that a column of numbers is cut into at most.
 _BINS = 5
 # Rules that are listed; a pair must be this much surer than the surer of its halves.
 LISTED, _SURER = 8, 0.1
-# Where rules are limited, this many of each group are kept at most.
-_MANY = 50_000
+# Of more rules, the surest are kept.
+_MOST = 50_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,11 +39,9 @@ class Rule(Serializable):
     share of all rows.
     """
 
-    also = ("then", "text")
-    hidden = ("group",)
+    also = ("text",)
 
     antecedents: tuple[Condition, ...]
-    group: int
     count: int
     covered: int
     support: float
@@ -56,11 +52,6 @@ class Rule(Serializable):
     def text(self) -> str:
         return " and ".join(condition.text for condition in self.antecedents)
 
-    @property
-    def then(self) -> str:
-        """The side that rows are on: the left-out group, or the rest."""
-        return SIDES[self.group]
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Rules:
@@ -70,12 +61,11 @@ class Rules:
     """
 
     columns: Sequence[BinnedColumn]
+    group: Mask  # the rows that they are about
     first: Places
     second: Places
-    group: Places
     count: Counts
     covered: Counts
-    sizes: tuple[int, int]  # rows of the rest and of the left-out group
 
     def __len__(self) -> int:
         return len(self.first)
@@ -87,7 +77,7 @@ class Rules:
 
     @property
     def support(self) -> NDArray[np.float64]:
-        return self.count / sum(self.sizes)
+        return self.count / len(self.group)
 
     @property
     def confidence(self) -> NDArray[np.float64]:
@@ -96,11 +86,11 @@ class Rules:
     @property
     def lift(self) -> NDArray[np.float64]:
         """Confidence over the group's share of all rows."""
-        return self.confidence / (np.array(self.sizes)[self.group] / sum(self.sizes))
+        return self.confidence / (self.group.sum() / len(self.group))
 
     def __getitem__(self, place: int) -> Rule:
         one = self.take(np.array([place]))
-        numbers = ("group", "count", "covered", "support", "confidence", "lift")
+        numbers = ("count", "covered", "support", "confidence", "lift")
         return Rule(
             antecedents=tuple(binned.condition(code) for binned, code in self._bins(place)),
             **{name: getattr(one, name).item() for name in numbers},
@@ -111,40 +101,24 @@ class Rules:
 
     def take(self, places: NDArray[Any]) -> Rules:
         """Some of the rules."""
-        return replace(
-            self,
-            first=self.first[places],
-            second=self.second[places],
-            group=self.group[places],
-            count=self.count[places],
-            covered=self.covered[places],
-        )
+        kept = {name: getattr(self, name)[places] for name in ("first", "second", "count")}
+        return replace(self, covered=self.covered[places], **kept)
 
-    def of(self, group: int) -> Rules:
-        """The rules of one group: 1 is the left-out group, 0 the rest."""
-        return self.take(self.group == group)
-
-    def leading(self, limit: int) -> Rules:
-        """The ``limit`` rules of highest lift of each group."""
-        first = [np.flatnonzero(self.group == group)[:limit] for group in range(len(SIDES))]
-        return self.take(np.sort(np.concatenate(first)))
-
-    def that_add(self, labels: ArrayLike, limit: int = LISTED) -> Rules:
-        """The rules of the left-out group that add most to those before: the ones to list.
+    def that_add(self, limit: int = LISTED) -> Rules:
+        """The rules that add most to those before: the ones to list.
 
         By falling lift, the next is the first of which at least half of the group's rows that it
         covers are new. A rule of two conditions must be surer than both of them, by 10 points of
-        confidence: else the shorter one says it. ``labels`` are those that rules were found for.
+        confidence: else the shorter one says it.
         """
-        group = check_left_out(labels, sum(self.sizes))
-        found, table = self.of(LEFT_OUT_SIDE), Indicators.of(self.columns)
+        table = Indicators.of(self.columns)
         with np.errstate(invalid="ignore"):
-            alone = table.counts(group) / table.counts()
-        halves = np.maximum(alone[found.first], alone[found.second])
-        found = found.take(found.single | (found.confidence >= halves + _SURER - 1e-9))
+            alone = table.counts(self.group) / table.counts()
+        halves = np.maximum(alone[self.first], alone[self.second])
+        found = self.take(self.single | (self.confidence >= halves + _SURER - 1e-9))
         used, places = np.unique([found.first, found.second], return_inverse=True)
         table, (at, beside) = table.only(used), places.reshape(2, -1)
-        new, chosen = group.copy(), list[int]()
+        new, chosen = self.group.copy(), list[int]()
         while len(chosen) < limit:
             adds = 2 * table.pairs(new)[at, beside] >= found.count
             adds[: chosen[-1] + 1 if chosen else 0] = False  # what was new to them only falls
@@ -180,11 +154,9 @@ def find_rules(
     *,
     min_support: float = 0.01,
     min_confidence: float | None = None,
-    groups: tuple[int, ...] = (REST_SIDE, LEFT_OUT_SIDE),
     prune: bool = True,
-    limit: int | None = None,
 ) -> Rules:
-    """Find all rules "if this holds (and that), the row is left out", and the same for the rest.
+    """Find all rules "if this holds (and that), the row is in the group".
 
     Parameters
     ----------
@@ -192,24 +164,20 @@ def find_rules(
         Numbers are cut into at most five intervals, categories keep their names, and missing is a
         value.
     labels : array of shape (m,)
-        1 or True where a row is left out, else 0.
+        1 or True where a row is in the group, else 0.
     min_support : float, default=0.01
         Least share of all rows that satisfy the antecedents and are in the group.
     min_confidence : float or None, default=None
         Least share of the rows satisfying the antecedents that are in the group. None: the group's
         share of all rows, that is a lift of 1.
-    groups : tuple of {1, 0}
-        Whether rules of the left-out group (1), of the rest (0), or of both are asked for.
     prune : bool, default=True
         Drop what holds for all rows, a pair that is no better than one of its halves, and a rule
         that covers the same rows as a rule before it.
-    limit : int or None
-        Keep this many rules of each group, those of highest lift.
 
     Returns
     -------
     Rules
-        By falling lift, then count.
+        By falling lift, then count; of more than 50,000 those of highest confidence.
 
     Notes
     -----
@@ -229,75 +197,57 @@ def find_rules(
     ('x0 = red and x1 = 9', 1.0, 4.0)
     """
     columns = columns_of(table)
-    mask = check_left_out(labels, len(columns[0]))
+    group = check_left_out(labels, len(columns[0]))
     binned = [bin_column(column, _BINS) for column in columns]
-    found = mine(binned, mask, min_support, min_confidence, groups, prune, limit)
-    return found if limit is None else found.leading(limit)
+    return mine(binned, group, min_support, min_confidence, prune)
 
 
 def mine(
     columns: Sequence[BinnedColumn],
-    mask: Mask,
+    group: Mask,
     min_support: float,
     min_confidence: float | None = None,
-    groups: tuple[int, ...] = (REST_SIDE, LEFT_OUT_SIDE),
     prune: bool = True,
-    limit: int | None = None,
 ) -> Rules:
-    """The rules of the groups asked for; with a ``limit``, of very many pairs only the surest."""
-    table, m = Indicators.of(columns), len(mask)
-    covered, inside = table.counts(), table.counts(mask)
+    """:func:`find_rules` in columns that are cut already."""
+    table, m = Indicators.of(columns), len(group)
+    covered, inside = table.counts(), table.counts(group)
     # A rule's support is at most that of each of its items.
-    most = [inside if group == LEFT_OUT_SIDE else covered - inside for group in groups]
-    frequent = (covered > 0) & (np.max(most, axis=0) / m >= min_support)
+    frequent = (inside > 0) & (inside / m >= min_support)
     items = np.flatnonzero(frequent & (covered < m) if prune else frequent)
     few = 2 * len(items) < len(covered)  # else counting all pairs is faster than dropping bins
     table, among = (table.only(items), slice(None)) if few else (table, np.ix_(items, items))
-    both, held = table.pairs()[among], table.pairs(mask)[among]
-    i, j = np.nonzero(np.triu((both / m >= min_support) & (both > 0)))
-    met, sizes = both[i, j], (int((~mask).sum()), int(mask.sum()))
-    chosen = []  # for each group: which pairs, and how often both are in it
-    for group in groups:
-        counts = held if group == LEFT_OUT_SIDE else both - held
-        count = counts[i, j]
-        floor = sizes[group] / m if min_confidence is None else min_confidence
-        kept = (count > 0) & (count / m >= min_support) & (count / met >= floor)
-        if prune:  # a pair is surer than either half, compared in whole numbers
-            surer = [count * both[at, at] > counts[at, at] * met for at in (i, j)]
-            kept &= (i == j) | surer[0] & surer[1]
-        pairs = np.flatnonzero(kept)
-        if limit is not None:
-            pairs = _surest(pairs, i == j, count, met, max(_MANY, limit))
-        chosen.append((pairs, count[pairs]))
-    places, count = (np.concatenate(part) for part in zip(*chosen, strict=True))
+    both, held = table.pairs()[among], table.pairs(group)[among]
+    i, j = np.nonzero(np.triu((held / m >= min_support) & (held > 0)))
+    met, count = both[i, j], held[i, j]
+    floor = int(group.sum()) / m if min_confidence is None else min_confidence
+    kept = count / met >= floor
+    if prune:  # a pair is surer than either half, compared in whole numbers
+        surer = [count * both[at, at] > held[at, at] * met for at in (i, j)]
+        kept &= (i == j) | surer[0] & surer[1]
+    places = np.flatnonzero(kept)
+    if len(places) > _MOST:  # single ones, then by confidence and count
+        key = np.where(i == j, np.inf, count / met - 1e-9 / count)[places]
+        places = np.sort(places[np.argpartition(-key, _MOST)[:_MOST]])
     made = Rules(
         columns=columns,
+        group=group,
         first=items[i[places]],
         second=items[j[places]],
-        group=np.repeat(groups, [len(pairs) for pairs, _ in chosen]),
-        count=count.astype(np.int64),
+        count=count[places].astype(np.int64),
         covered=met[places].astype(np.int64),
-        sizes=sizes,
     )
     made = made.take(np.lexsort((~made.single, -made.count, -made.lift)))
     return _distinct(made) if prune else made
 
 
-def _surest(places: Places, single: Mask, count: Array, met: Array, limit: int) -> Places:
-    """At most ``limit`` of some rules: single ones, then by confidence and count."""
-    if len(places) <= limit:
-        return places
-    key = np.where(single, np.inf, count / met - 1e-9 / np.maximum(count, 1.0))[places]
-    return np.sort(places[np.argpartition(-key, limit)[:limit]])
-
-
 def _distinct(found: Rules) -> Rules:
-    """The rules that cover other rows than every rule of their group before them.
+    """The rules that cover other rows than every rule before them.
 
     Of rules that cover the same rows, those with one antecedent come first. Only rules with the
     same numbers can.
     """
-    kin = (found.covered * (1 + int(found.count.max(initial=0))) + found.count) * 2 + found.group
+    kin = found.covered * (1 + int(found.count.max(initial=0))) + found.count
     _, place, times = np.unique(kin, return_inverse=True, return_counts=True)
     new, seen = np.ones(len(found), dtype=bool), set[tuple[int, bytes]]()
     some = np.flatnonzero(times[place] > 1)
