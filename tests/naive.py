@@ -211,6 +211,11 @@ def jaccard(a, b):
     return len(a & b) / len(a | b)
 
 
+def repeated(weights, *arrays):
+    """Every row as often as its weight says: what a table with whole weights stands for."""
+    return tuple(np.repeat(array, weights, axis=0) for array in arrays)
+
+
 def weighted_loss(M, mask, weights, d, centering="global"):
     """Excess loss of a group of rows of which each counts as much as its weight."""
     X = M - weights @ M / weights.sum() if centering == "global" else M

@@ -159,3 +159,24 @@ def test_a_bound_is_exact_where_axes_are_its_own():
     S = np.diag([5.0, 1.0, 3.0])[None]
     assert top_sum_bounds(S, 2)[0] == top_sums(S, 2)[0] == 8.0
     assert top_sum_bounds(S, 3)[0] == top_sums(S, 3)[0] == 9.0
+
+
+@given(st.integers(0, 10_000), st.integers(1, 3))
+def test_bounds_hold_for_every_group_of_a_weight(seed, d):
+    """Also for the groups of the repeated rows, which may split a row's copies."""
+    rng = np.random.default_rng(seed)
+    X, weights = table(seed, 7), rng.integers(1, 3, 7)
+    (again,) = naive.repeated(weights, X)
+    total = len(again)
+    for k in (2, 3):
+        whole = build_problem(again, d, "excess", "global", 1, k).problem
+        unit = weights / weights.mean()
+        task = build_problem(X, d, "excess", "global", 1, None, weights=unit).problem
+        size = k * 7 / total  # in rows of average weight
+        bound = certified_bound(task, size)
+        best = naive.best_of_all_partitions(again, d, 1, k)
+        centred = again - again.mean(axis=0)
+        rounding = tolerances.of_rows(centred, d) + 2e-12 * np.sum(centred**2, axis=1).max()
+        assert best <= bound + rounding
+        assert bound <= task.bound(size) + rounding
+        assert task.bound(size) == pytest.approx(whole.bound(k), rel=1e-9, abs=rounding)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import sparse
 
 import leftout
 from leftout import MaxDisparityPartition
@@ -128,6 +129,54 @@ REFUSALS = {
         r"group_size is None",
     ),
 }
+
+
+WEIGHTS = {
+    "missing": ([np.nan, *[1] * 59], r"^Found 1 missing weights in sample_weight.*row 0;.*give 0"),
+    "infinite": ([1, np.inf, *[1] * 58], r"^Found 1 infinite weights.*row 1;.*number from 0"),
+    "negative": ([1] * 58 + [-1, -2], r"^Found 2 negative weights.*the first in row 58;"),
+    "all zero": ([0] * 60, r"^All 60 weights in sample_weight are zero; some must be above it\."),
+    "too few": ([1] * 59, r"^Found weights of shape \(59,\) in sample_weight for 60 rows; one"),
+    "two columns": (np.ones((60, 2)), r"^Found weights of shape \(60, 2\).*one-dimensional"),
+    "text": (["heavy"] * 60, r"^Found weights that are no numbers in sample_weight; each row"),
+    "gaps of pandas": (pd.Series([1, pd.NA] * 30, dtype="Int64"), r"^Found 30 missing weights"),
+    "dates": (pd.date_range("2026-01-01", periods=60), r"that are no numbers"),
+}
+ONLY_BY_DEFAULT = {
+    "several groups": {"n_groups": 2},
+    "the paper's loss": {"loss": "projection_gap"},
+    "the paper's solver": {"solver": "greedy"},
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_refusal_of_weights(name):
+    weights, message = WEIGHTS[name]
+    labels = np.arange(60) % 2
+    for ask in (
+        lambda: MaxDisparityPartition(2, solver=QUICK).fit(GOOD, sample_weight=weights),
+        lambda: leftout.disparity(GOOD, labels, 2, sample_weight=weights),
+    ):
+        with pytest.raises(leftout.InputError, match=message):
+            ask()
+
+
+@pytest.mark.parametrize("name", ONLY_BY_DEFAULT)
+def test_refusal_of_searches_by_weight(name):
+    search = MaxDisparityPartition(2, min_group_size=10, **ONLY_BY_DEFAULT[name])
+    with pytest.raises(
+        leftout.InputError, match=r"one left-out group, by the solver 'alternating'"
+    ):
+        search.fit(GOOD, sample_weight=np.arange(1, 61))
+
+
+def test_refusal_of_weights_elsewhere():
+    X = sparse.random_array((50_000, 100), density=0.01, rng=0)
+    with pytest.raises(leftout.InputError, match=r"sparse table \(50,000 x 100\) stays sparse"):
+        MaxDisparityPartition(2).fit(X, sample_weight=np.arange(50_000))
+    with pytest.raises(leftout.InputError, match="count every row once, but sample_weight was"):
+        labels, weights = np.arange(60) % 2, np.arange(60)
+        leftout.disparity(GOOD, labels, 2, sample_weight=weights, **OWN_MEANS)
 
 
 @pytest.mark.parametrize("name", REFUSALS)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from sklearn.decomposition import NMF, PCA
 
 import leftout
 import naive
@@ -176,3 +177,54 @@ def test_disparities_are_weighted_by_the_sizes_of_groups():
     assert mean_disparity(losses, count) == pytest.approx(naive.mean_disparity(losses, count))
     pair = losses[[0, 1]], count[[0, 1]]
     assert mean_disparity(*pair) == losses[1] - losses[0]  # of one group to the bit
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("centering", ["global", "none"])
+@given(case=tables(), seed=st.integers(0, 2**32 - 1), unit=st.sampled_from([1.0, 1e-9, 7e12]))
+def test_weights_are_repeated_rows_in_any_unit(loss, centering, case, seed, unit):
+    M, labels, d = case
+    weights = np.random.default_rng(seed).integers(1, 5, len(M))
+    again, sides = naive.repeated(weights, M, labels)
+    assume(has_gaps(again, sides, d, centering))
+    options = {"loss": loss, "centering": centering}
+    got = leftout.group_losses(M, labels, d, sample_weight=unit * weights, **options)
+    energy = np.mean(np.sum(naive.seen_by_pca(again, centering) ** 2, axis=1))
+    for want in (
+        naive.group_losses(again, sides, d, loss, centering),
+        leftout.group_losses(again, sides, d, **options),
+    ):
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-11 * energy)
+    gap = leftout.disparity(M, labels, d, sample_weight=weights, **options)
+    assert gap == pytest.approx(np.ptp(got), rel=1e-9, abs=1e-11 * energy)
+
+
+def test_rows_of_weight_zero_are_in_no_loss():
+    X, labels = leftout.datasets.make_planted(120, 6, 2, 30, random_state=0)
+    weights = np.random.default_rng(0).integers(0, 3, 120)
+    some = weights > 0
+    names = np.where(some, labels, labels + 2)  # groups of which no row counts are none
+    got = leftout.group_losses(X, names, 2, sample_weight=weights)
+    alone = leftout.group_losses(X[some], labels[some], 2, sample_weight=weights[some])
+    assert got.tolist() == alone.tolist()
+    equal = leftout.group_losses(X, labels, 2, sample_weight=np.full(120, 3))
+    assert equal.tolist() == leftout.group_losses(X, labels, 2).tolist()
+
+
+def test_weights_are_a_definition_of_their_own_where_they_are_not_whole():
+    X, labels = leftout.datasets.make_planted(120, 6, 2, 30, random_state=0)
+    weights = np.random.default_rng(0).random(120)
+    got = leftout.group_losses(X, labels, 2, sample_weight=weights)
+    want = [naive.weighted_loss(X, labels == side, weights, 2) for side in (0, 1)]
+    np.testing.assert_allclose(got, want, rtol=1e-9)
+
+
+@pytest.mark.parametrize("fitted", [PCA(2), NMF(2, init="nndsvda", max_iter=500)])
+def test_weights_count_what_a_given_representation_keeps(fitted):
+    X = np.random.default_rng(0).random((60, 5))
+    labels, weights = np.arange(60) % 3, np.random.default_rng(1).integers(1, 4, 60)
+    fitted = fitted.fit(X)
+    again, sides = naive.repeated(weights, X, labels)
+    got = leftout.group_losses(X, labels, representation=fitted, sample_weight=weights)
+    want = leftout.group_losses(again, sides, representation=fitted)
+    np.testing.assert_allclose(got, want, rtol=1e-9)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+import naive
 from leftout.linalg import moments as mm
 from leftout.linalg.moments import cell_moments
 
@@ -116,3 +117,13 @@ def test_the_largest_cell_is_what_the_others_leave(parts):
                        .reshape(parts, -1)[part].argmax() for part in range(parts)])  # fmt: skip
     Z[np.isin(codes, spared)] = np.nan
     assert np.isfinite(cell_moments(codes, 6, Z, known)).all()
+
+
+@given(grouped(), st.integers(0, 2**32 - 1))
+def test_weights_count_rows_as_often_as_they_are_repeated(case, seed):
+    X, labels, groups, origin = case
+    weights = np.random.default_rng(seed).integers(0, 4, len(X))
+    rows = mm.times_roots(X, origin, weights.astype(float))
+    found = mm.build_weighted(rows, weights.astype(float), labels, n_groups=groups)
+    again, sides = naive.repeated(weights, X, labels)
+    assert_same(found[:3], naive_moments(again, sides, groups, origin))

@@ -338,7 +338,7 @@ def test_climbing_rises_and_its_estimate_is_the_disparity(values, mixed, monkeyp
     few, _ = climb(slope, start, 40, 1e-12, 2, -np.inf)
     many, own = climb(slope, start, 40, 1e-12, 200, -np.inf)
     assert many >= few
-    labels = task.rank(own, 40).labels(40, 240)
+    labels = task.rank(own, 40).labels(240)
     value = naive.signed_disparity(mixed, labels, 3)
     np.testing.assert_allclose(value, many * slope.unit**2, rtol=1e-3)
 

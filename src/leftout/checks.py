@@ -101,6 +101,58 @@ def check_groups(labels: ArrayLike, n_rows: int) -> tuple[NDArray[Any], NDArray[
     return names, index.astype(np.intp)
 
 
+def check_weights(
+    weights: Any, n_rows: int, name: str = "sample_weight"
+) -> tuple[slice | NDArray[np.intp], NDArray[np.float64] | None]:
+    """Which rows count at all, and what each of these does: 1 on average, None if all alike.
+
+    Examples
+    --------
+    >>> check_weights([2, 0, 6], 3)
+    (array([0, 2]), array([0.5, 1.5]))
+    >>> check_weights([7, 7, 7], 3)
+    (slice(None, None, None), None)
+    """
+    if weights is None:
+        return slice(None), None
+    called = parameter_label(name)
+    try:
+        given = np.asarray(weights)
+        values = given.astype(np.float64) if given.dtype.kind in "biufO" else None
+    except (TypeError, ValueError):
+        values = None
+    if values is None:
+        raise InputError(
+            f"Found weights that are no numbers in {called}; each row needs a number from 0. Pass "
+            "how many rows each stands for, or leave it out to count each once."
+        )
+    if values.shape != (n_rows,):
+        raise InputError(
+            f"Found weights of shape {values.shape} in {called} for {n_rows:,} rows; one number "
+            "for each row is needed. Pass a one-dimensional array as long as X."
+        )
+    for wrong, what in (
+        (np.isnan(values), "missing"),
+        (np.isinf(values), "infinite"),
+        (values < 0.0, "negative"),
+    ):
+        if wrong.any():
+            raise InputError(
+                f"Found {np.count_nonzero(wrong):,} {what} weights in {called}, the first in row "
+                f"{np.argmax(wrong)}; each row needs a number from 0. Correct them, or give 0 to "
+                "rows that are not to count."
+            )
+    counting = np.flatnonzero(values)
+    if not len(counting):
+        raise InputError(
+            f"All {n_rows:,} weights in {called} are zero; some must be above it. Leave the "
+            "weights out to count each row once."
+        )
+    rows = slice(None) if len(counting) == n_rows else counting
+    values = values[rows] / values.max()  # sums of huge weights are finite, too
+    return rows, None if (values == 1.0).all() else values / values.mean()
+
+
 def _missing(labels: NDArray[Any]) -> int:
     if labels.dtype.kind in "mM":
         return int(np.isnat(labels).sum())

@@ -1,13 +1,17 @@
 """Any table as a matrix of numbers, checked once."""
 
-from typing import Any, cast
+from __future__ import annotations
+
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_array
 
+from leftout.checks import check_weights
 from leftout.data.frames import as_frame, column_names, dense, numbers, some_of, to_series
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 from leftout.linalg.losses import Array
 from leftout.linalg.moments import SUMMED_AT_ONCE, SparseRows
 
@@ -121,6 +125,28 @@ def _check_kind(X: Any) -> None:
         )
     if kind == "c":
         raise InputError("Complex data not supported: PCA here needs real numbers. Use X.real.")
+
+
+class Counted(NamedTuple):
+    """The rows of a matrix that count at all, and what each of them does."""
+
+    X: Array
+    places: slice | NDArray[np.intp]
+    weights: Array | None  # 1 on average; None where they are all alike
+
+    @classmethod
+    def of(cls, X: Array, sample_weight: ArrayLike | None) -> Counted:
+        """By weights as users pass them in."""
+        places, weights = check_weights(sample_weight, len(X))
+        if weights is None and isinstance(places, slice):
+            return cls(X, places, None)
+        if isinstance(X, SparseRows):
+            raise InputError(
+                f"Rows with weights are read as an array, but this sparse table ({len(X):,} x "
+                f"{X.shape[1]:,}) stays sparse. Leave out {parameter_label('sample_weight')}, or "
+                "pass X.toarray() where memory allows."
+            )
+        return cls(X[places], places, weights)
 
 
 def check_rows(table: Any, X: Any, n_rows: int) -> None:

@@ -132,7 +132,7 @@ class GroupSearch:
         return AscentWorkspace(
             X=self.single[rows], kept=kept[rows].astype(np.float32),
             reach=reach[order].astype(np.float32), V=none[: self.d], n_rows=np.inf, second=none,
-            all_kept=0.0,
+            all_kept=0.0, weights=np.empty(0, dtype=np.float32),
         )  # fmt: skip
 
     def _rows(self, W: Array | Single, kept: Array) -> Rows:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leftout.checks import check_choice, check_groups, parameters_of
-from leftout.data.matrix import check_features
+from leftout.data.matrix import Counted, check_features
+from leftout.errors import InputError, parameter_label
 from leftout.groups.problem_setup import check_given
 from leftout.linalg.losses import (
     CENTERINGS,
@@ -60,16 +61,20 @@ def measured(
     representation: Any = None,
     loss: str = "excess",
     centering: str = "global",
+    sample_weight: ArrayLike | None = None,
 ) -> Measured:
     """Check what users pass in, and take the moments of each group."""
     check_choice("loss", loss, LOSSES)
     check_choice("centering", centering, CENTERINGS)
     X = check_features(features_of(representation, X))
     names, index = check_groups(labels, len(X))
+    X, places, weights = Counted.of(X, sample_weight)
+    if len(X) < len(index):  # groups of which no row counts are none
+        names, index = check_groups(names[index[places]], len(X))
     given = None if representation is None else as_representation(representation)
     if given is not None:
         check_given(given, Loss.named(loss, centering), X)
-    return measure(X, index, len(names), n_components, loss, centering, given)
+    return measure(X, index, len(names), n_components, loss, centering, given, weights)
 
 
 def measure(
@@ -80,10 +85,18 @@ def measure(
     loss: str,
     centering: str,
     given: Representation | None = None,
+    weights: Array | None = None,
 ) -> Measured:
     """:func:`measured` on a matrix that is checked, and groups that are counted from 0."""
     rule, origin = Loss.named(loss, centering), None if given is None else given.origin
-    table = summarise(X, centering, index, n_groups, mean_first=True, origin=origin)
+    if weights is not None and rule.own_mean:
+        raise InputError(
+            "centering='paper' exists to reproduce published figures, which count every row once, "
+            f"but {parameter_label('sample_weight')} was given. Use centering='global'."
+        )
+    table = summarise(
+        X, centering, index, n_groups, mean_first=True, origin=origin, weights=weights
+    )
     if given is None:
         shared = check_components(rule, table, n_components, below_rank=False)
         return Measured(rule, table, shared.components)
@@ -92,6 +105,8 @@ def measure(
         V = given.components if table.back is None else given.components @ table.back
         return Measured(rule, table, V)
     squares = given.errors(X) ** 2
+    if weights is not None:
+        squares *= weights[:, None]
     errors = np.stack([squares[index == group].sum(axis=0) for group in range(n_groups)])
     variance = np.trace(table.moments.second, axis1=1, axis2=2)
     moments = table.moments._replace(kept=variance - errors.sum(axis=1))
@@ -123,6 +138,8 @@ def group_losses(*args: Any, **named: Any) -> Array:
         What the rows share, with its own number of components; None: their PCA.
     loss : {"excess", "projection_gap"}
     centering : {"global", "none", "paper"}
+    sample_weight : array of shape (m,), optional
+        How many rows each row stands for: means, components and losses count it so often.
 
     Returns
     -------

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import leftout
 from leftout.checks import check_choice, generator
-from leftout.data.matrix import check_features
+from leftout.data.matrix import Counted, check_features
 from leftout.errors import InputError, parameter_label
 from leftout.groups.left_out import Both, LeftOut
 from leftout.groups.problem_setup import SMALL, SearchProblem, build_problem
@@ -52,7 +52,7 @@ class GroupRule(NamedTuple):
     loss: Loss
     shared: Representation
     own: Array  # (sides, d, n), the rest first
-    sizes: NDArray[np.intp]  # of all sides
+    sizes: NDArray[Any]  # of all sides, or what their rows count
     offsets: Array  # of each group
 
     @classmethod
@@ -89,15 +89,14 @@ class GroupRule(NamedTuple):
         return labels
 
 
-def score_offsets(problem: Problem, own: Array, sizes: NDArray[np.intp]) -> Array:
+def score_offsets(problem: Problem, own: Array, sizes: NDArray[Any]) -> Array:
     """What a row's score must exceed, group by group: half-way between the last in and the next.
 
     Of several groups these are the prices of their places (:mod:`leftout.linalg.assignment`).
     """
     if len(sizes) == 2:
-        size = int(sizes[1])
-        ranked = problem.rank(own, size).scores
-        return np.array([(ranked[size - 1] + ranked[size]) / 2.0])
+        low, high = problem.rank(own, sizes[1].item()).cut
+        return np.array([(low + high) / 2.0])
     prices = assign(row_values(problem, own, sizes.tolist()), sizes.tolist()).prices
     return prices[1:] * sizes[1:].sum()
 
@@ -160,6 +159,9 @@ class MaxDisparityPartition(BaseEstimator):
         Each group's loss minus the rest's.
     losses_, sizes_ : arrays of shape (``n_groups_ + 1``,)
         Average loss and number of rows, by label.
+    weighted_sizes_ : array of shape (``n_groups_ + 1``,)
+        What the rows of each side count together, where an average row counts 1: ``sizes_``, but
+        for ``sample_weight``.
     bound_ : float, or array of shape (``n_groups_``,) of several groups
         No group of this size has a larger disparity: proved in :mod:`leftout.linalg.bounds`.
         Computed when it is first read.
@@ -237,7 +239,7 @@ class MaxDisparityPartition(BaseEstimator):
         self.verbose = verbose
 
     @clean_interrupts()
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Search the rows of ``X`` for the left-out group.
 
         Parameters
@@ -245,6 +247,12 @@ class MaxDisparityPartition(BaseEstimator):
         X : table of shape (m, n)
             Numbers: an array, a pandas, polars or pyarrow table, or a sparse matrix.
         y : ignored
+        sample_weight : array of shape (m,), optional
+            How many rows each row stands for, in any unit. Means, losses and components count rows
+            so often, and sizes are shares of the weight: ``group_size=0.1`` is a tenth of it, 100
+            what 100 average rows weigh. The group is the rows whose scores are highest, by unit of
+            weight, until theirs comes nearest to the size. Rows of weight 0 are labelled as new
+            rows would be. For one group, by the default solver and loss.
 
         Returns
         -------
@@ -252,6 +260,9 @@ class MaxDisparityPartition(BaseEstimator):
         """
         solver = self._check_names()
         matrix = self._check_table(X, reset=True)
+        rows, counting, weights = Counted.of(matrix, sample_weight)
+        if weights is not None:
+            self._check_weighted(solver)
         if isinstance(matrix, SparseRows) and (
             not isinstance(solver, Alternating) or self.n_groups != 1
         ):
@@ -262,10 +273,15 @@ class MaxDisparityPartition(BaseEstimator):
             )
         self.__dict__.pop("how_many_", None)
         with one_thread(matrix.size <= SMALL):
-            n_groups, smallest, sizes = self._groups(matrix)
+            n_groups, smallest, sizes = self._groups(rows)
             size = sizes[0] if sizes is not None and n_groups == 1 else None
-            built = self._build_problem(matrix, smallest, size)
-            return self._search(solver, built, n_groups, sizes)
+            built = self._build_problem(rows, smallest, size, weights)
+            self._search(solver, built, n_groups, sizes)
+        if len(rows) < len(matrix):
+            labels = self._rule.predict(self._rule.row_losses(matrix))
+            labels[counting] = self.labels_
+            self.labels_, self.sizes_ = labels, np.bincount(labels, minlength=n_groups + 1)
+        return self
 
     def _groups(self, matrix: Array) -> tuple[int, int, list[int] | None]:
         """How many groups, as asked for or as evidence counts; fewest rows of a side; sizes."""
@@ -280,14 +296,18 @@ class MaxDisparityPartition(BaseEstimator):
         return len(sizes), max(1, min([*sizes, len(matrix) - sum(sizes)])), sizes
 
     def _build_problem(
-        self, matrix: Array, smallest: int | None = None, size: int | None = None
+        self,
+        matrix: Array,
+        smallest: int | None = None,
+        size: int | None = None,
+        weights: Array | None = None,
     ) -> SearchProblem:
         """The problem of one group on a checked matrix; of the sizes asked for, or of these."""
         if smallest is None:
             smallest, sizes = group_sizes(self.min_group_size, self.group_size, *matrix.shape)
             size = None if sizes is None else sizes[0]
         rule = (self.n_components, self.loss, self.centering)
-        return build_problem(matrix, *rule, smallest, size, self.representation)
+        return build_problem(matrix, *rule, smallest, size, self.representation, weights)
 
     def _fit_problem(self, X: Any, built: SearchProblem) -> Self:
         """:meth:`fit` on a table that is checked, and whose problem is built already."""
@@ -344,7 +364,7 @@ class MaxDisparityPartition(BaseEstimator):
         """Certified upper bound on the disparity of any group of this size."""
         check_is_fitted(self)
         if self._uncertified is not None:
-            sizes, place = np.unique(self.sizes_[1:], return_inverse=True)
+            sizes, place = np.unique(self.weighted_sizes_[1:], return_inverse=True)
             with one_thread(self._uncertified.X.size <= SMALL):
                 each = [certified_bound(self._uncertified, size) for size in sizes.tolist()]
             self._bound = each[0] if self.n_groups_ == 1 else np.array(each)[place]
@@ -357,9 +377,11 @@ class MaxDisparityPartition(BaseEstimator):
             self.bound_  # noqa: B018
         return super().__getstate__()
 
-    def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.integer]:
+    def fit_predict(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> NDArray[np.integer]:
         """Search the rows of ``X`` and return their labels."""
-        return self.fit(X).labels_
+        return self.fit(X, sample_weight=sample_weight).labels_
 
     def score_samples(self, X: Any) -> Array:
         """How far each row leans to the left-out side, in units of the loss.
@@ -391,7 +413,7 @@ class MaxDisparityPartition(BaseEstimator):
             loss=Loss.named(self.loss, self.centering),
             shared=self.representation_,
             own=self.group_components_,
-            sizes=self.sizes_,
+            sizes=self.weighted_sizes_,
             offsets=np.ravel(self.offset_),
         )
 
@@ -424,6 +446,17 @@ class MaxDisparityPartition(BaseEstimator):
                 "Use solver='alternating'."
             )
         return solver
+
+    def _check_weighted(self, solver: Solver) -> None:
+        """Refuse what is not defined where rows count differently, or not worth its code."""
+        one = self.n_groups == 1 and self.loss == "excess"
+        if not one or not isinstance(solver, Alternating):
+            raise InputError(
+                "Rows with weights are searched for one left-out group, by the solver "
+                "'alternating' under the loss 'excess', but others were asked for. Use "
+                f"{parameter_label('n_groups', 1)} with these, or leave out "
+                f"{parameter_label('sample_weight')}."
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -471,7 +504,12 @@ class MaxDisparityPartition(BaseEstimator):
         moments = problem.split(labels, n_sides) if result.sides is None else result.sides
         self.losses_, own = problem.losses_of(moments, result.own)
         self.labels_ = labels.astype(np.intp)
+        self.weighted_sizes_: NDArray[Any] = moments.count
         self.sizes_ = moments.count.astype(np.intp)
+        if problem.weights is None:
+            self.weighted_sizes_ = self.sizes_
+        else:
+            self.sizes_ = np.bincount(labels, minlength=n_sides)
         self.disparities_ = self.losses_[1:] - self.losses_[0]
         self.disparity_ = float(mean_disparity(self.losses_, moments.count))
         variance = np.trace(moments.second, axis1=1, axis2=2)
@@ -494,7 +532,7 @@ class MaxDisparityPartition(BaseEstimator):
         if result.offset is not None:
             self.offset_ = result.offset
         else:
-            offsets = score_offsets(problem, own, self.sizes_)
+            offsets = score_offsets(problem, own, self.weighted_sizes_)
             self.offset_ = float(offsets[0]) if n_sides == 2 else offsets
         self.__dict__.pop("components_", None)
         self.representation_ = built.representation

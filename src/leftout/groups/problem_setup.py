@@ -59,10 +59,12 @@ def build_problem(
     smallest: int,
     size: int | None,
     representation: Any = None,
+    weights: Array | None = None,
 ) -> SearchProblem:
     """The search's problem on a checked matrix.
 
     ``representation`` is what rows share; None: their PCA with ``n_components`` components.
+    ``weights`` are what each row counts, 1 on average and above 0.
     """
     if loss == "excess" and centering == "paper":
         raise InputError(
@@ -74,7 +76,8 @@ def build_problem(
     if representation is not None:
         given = as_representation(representation)
         check_given(given, rule, X)
-    table = summarise(X, centering, origin=None if given is None else given.origin)
+    origin = None if given is None else given.origin
+    table = summarise(X, centering, origin=origin, weights=weights)
     moments, kept, principal = table.moments, None, None
     if given is None:
         principal = check_components(rule, table, n_components)
@@ -85,7 +88,7 @@ def build_problem(
         check_variance(variance, X.shape[1])
         if given.components is None:
             # the PCA of the rows is where searches start
-            kept = given.kept(X)
+            kept = given.kept(X) if weights is None else given.kept(X) * weights
             V = shared_pca(rule, moments, given.rank).components
             moments = moments._replace(kept=np.array([kept.sum()]))
             explained = np.array([kept.sum() / variance])
@@ -101,10 +104,11 @@ def build_problem(
         group_size=size,
         kept=kept,
         refit=given is None,
+        weights=weights,
     )
     _check_own_means(problem)
     if table.rows.size <= SMALL:
-        problem = problem.part(problem.rows(), 1.0, problem.kept)
+        problem = problem.part(problem.rows(), 1.0, problem.kept, weights)
         if min(table.rows.shape) > WIDE and rule.own_is_best and kept is None:
             problem, axes = _turned(problem, principal)
             table = table._replace(back=axes.T if table.back is None else table.back @ axes.T)

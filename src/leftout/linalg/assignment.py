@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,7 @@ class Partition:
     losses: Array
     own: Array  # (sides, d, n)
     trail: tuple[tuple[float, int], ...] = ()  # value and rows that moved, after each step so far
+    weights: Array | None = None  # of the rows, where they count differently
 
     @classmethod
     def of(
@@ -57,7 +58,8 @@ class Partition:
         before: Partition | None = None,
     ) -> Partition:
         """Losses, and components if these are not known; a step from the partition ``before``."""
-        return cls(labels, *problem.losses(labels, own, n_sides)).after(before)
+        losses, own = problem.losses(labels, own, n_sides)
+        return cls(labels, losses, own, weights=problem.weights).after(before)
 
     def after(self, before: Partition | None) -> Partition:
         """The partition as one step from another, whose trail it goes on with."""
@@ -75,13 +77,14 @@ class Partition:
         return float(mean_disparity(self.losses, self.sizes.astype(np.float64)))
 
     @cached_property
-    def sizes(self) -> NDArray[np.intp]:
-        return np.bincount(self.labels, minlength=len(self.losses))
+    def sizes(self) -> NDArray[Any]:
+        """Rows of each side, or what these count together."""
+        return np.bincount(self.labels, self.weights, len(self.losses))
 
     @property
     def size(self) -> int:
         """Rows of the first group, which may be the only one."""
-        return int(self.sizes[1])
+        return round(float(self.sizes[1]))
 
     def reordered(self, order: Sequence[int] | NDArray[np.intp]) -> Partition:
         """The partition with its sides in another order."""

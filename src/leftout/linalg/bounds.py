@@ -10,6 +10,8 @@ rows has an ``excess`` loss, hence no disparity, above
           + \mathrm{top}_d\big(\textstyle\sum_i w_i\, T'x_i x_i'T\big) \Big],
 
 where the second sum is over *all* rows and ``top_d`` is the sum of the ``d`` largest eigenvalues.
+Where rows count as often as weights say, the first is taken until their weights reach ``k``, the
+last row in part, and each term of the second as often as its row counts.
 
 **Proof.** Let ``Y`` hold the rows of a group ``A``. ``top_d`` is subadditive, monotone, at most the
 trace on positive semidefinite matrices (Ky Fan), and the same for ``ZZ'`` as for ``Z'Z``. With
@@ -75,7 +77,7 @@ import numpy as np
 from scipy import linalg
 
 from leftout.linalg.losses import WIDE, Array, Loss, row_reach
-from leftout.linalg.problem import Problem
+from leftout.linalg.problem import Problem, top_mean
 
 # Rows that the cap may touch: this many times the group, but not more than this many values.
 _TIMES, _FEWEST, _VALUES = 8, 1024, 1 << 21
@@ -89,19 +91,23 @@ _ROUNDING = 1e-12
 _ENOUGH = 8192
 
 
-def certified_bound(problem: Problem, size: int) -> float:
+def certified_bound(problem: Problem, size: float) -> float:
     """Upper bound on the disparity of any left-out group of ``size`` rows (proof above).
 
     About eighty passes over the rows whose residual exceeds the cap, each followed by the largest
     eigenvalues of an n x n matrix.
     """
     n, order = problem.X.shape[1], problem.by_reach
-    touched = max(1, min(max(_TIMES * size, _FEWEST), _VALUES // n, len(order) - 1))
+    touched = max(1, min(max(int(_TIMES * size), _FEWEST), _VALUES // n, len(order) - 1))
+    rows, weights = problem.rows(order[:touched]), problem.weights_of(order)
+    if weights is not None:
+        rows /= np.sqrt(weights[:touched, None])
     ceiling = Ceiling(
-        X=problem.rows(order[:touched]),
+        X=rows,
         r=problem.reach[order],
         size=size,
         d=problem.loss.rank(problem.d, n),
+        weights=weights,
     )
     most = ceiling.lowest()[0] + _ROUNDING * float(problem.norms_and_kept[0].max())
     return problem.disparity_bound(most, size)
@@ -113,8 +119,9 @@ class Ceiling:
 
     X: Array  # the rows that a cap may touch, by falling r
     r: Array  # of all rows, falling
-    size: int
+    size: float
     d: int
+    weights: Array | None = None  # of all rows, where they count differently
 
     def cut(self, cap: float, T: Array) -> tuple[Array, Array, float]:
         """Weights of the rows above the cap, these rows times ``T``, and the k largest terms."""
@@ -123,8 +130,15 @@ class Ceiling:
         lengths = np.einsum("ij,ij->i", Z, Z)
         w = np.minimum((r - cap) / np.maximum(lengths, np.finfo(float).tiny), 1.0)
         # No term falls below the cap, so rows below it come last, in their order.
-        terms = np.sort(r - w * lengths)[::-1][: self.size]
-        return w, Z, float(terms.sum() + self.r[above : self.size].sum())
+        terms, counts = r - w * lengths, self.weights
+        if counts is not None:
+            order = np.argsort(-terms)
+            falling = np.concatenate([terms[order], self.r[above:]])
+            every = np.concatenate([counts[:above][order], counts[above:]])
+            return w * counts[:above], Z, self.size * top_mean(falling, self.size, every)
+        size = int(self.size)
+        terms = np.sort(terms)[::-1][:size]
+        return w, Z, float(terms.sum() + self.r[above:size].sum())
 
     def value(self, cap: float, T: Array) -> float:
         w, Z, largest = self.cut(cap, T)
@@ -143,7 +157,7 @@ class Ceiling:
         No row is above a cap that is infinite: the bound is then the mean of the largest residuals.
         """
         T = np.eye(self.X.shape[1])
-        best = float(self.r[: self.size].mean()), np.inf, T
+        best = top_mean(self.r, self.size, self.weights), np.inf, T
         for _ in range(_ROUNDS + 1):
             cap, value = self.best_cap(T)
             if value < best[0]:

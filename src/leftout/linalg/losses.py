@@ -26,7 +26,14 @@ from scipy import linalg
 from leftout.checks import check_choice
 from leftout.compiling import kernel
 from leftout.errors import InputError
-from leftout.linalg.moments import Moments, build, build_about_mean, pooled
+from leftout.linalg.moments import (
+    Moments,
+    build,
+    build_about_mean,
+    build_weighted,
+    pooled,
+    times_roots,
+)
 
 EXCESS, PROJECTION_GAP = 0, 1
 LOSSES = {"excess": EXCESS, "projection_gap": PROJECTION_GAP}
@@ -122,7 +129,9 @@ def form(loss: Loss, V: Array, W: Array) -> Array:
 class Summary(NamedTuple):
     """A table as PCA sees it: its groups' moments, and the way back to its columns."""
 
-    rows: Array  # of the table, or their coordinates where there are fewer of these than columns
+    # of the table, or their coordinates where there are fewer of these than columns; where rows
+    # have weights, about the mean and times the roots of these
+    rows: Array
     moments: Moments  # of each group
     mean: Array  # what the centring takes away
     back: Array | None  # where there are coordinates: rows - mean = coordinates @ back.T
@@ -140,6 +149,7 @@ def summarise(
     *,
     mean_first: bool = False,
     origin: Array | None = None,
+    weights: Array | None = None,
 ) -> Summary:
     """Moments of the table, or of each of its groups, about the origin ``centering`` asks for.
 
@@ -148,15 +158,27 @@ def summarise(
     comes out of the same pass as the moments; ``mean_first`` spends a pass on it, which keeps up to
     two more digits of columns far from zero. An ``origin`` that is given takes the place of the
     centring's.
+
+    Where rows have ``weights``, rows times the roots of these stand for them.
     """
     wide, about_mean = X.shape[1] > X.shape[0], centering == "global"
     with np.errstate(over="ignore", invalid="ignore"):  # callers see what is not finite
-        if origin is None and not wide and about_mean and not mean_first:
+        if weights is None and origin is None and not wide and about_mean and not mean_first:
             moments = build_about_mean(X, labels, n_groups=n_groups)
             return Summary(X, moments, moments.origin, None)
         mean = origin
         if mean is None:
-            mean = X.mean(axis=0) if about_mean else np.zeros(X.shape[1])
+            mean = np.zeros(X.shape[1])
+            if about_mean:
+                mean = X.mean(axis=0) if weights is None else weights @ X / weights.sum()
+        if weights is not None:
+            rows, back = times_roots(X, mean, weights), None
+            if wide:
+                back, R = linalg.qr(rows.T, mode="economic", check_finite=False)
+                rows = np.ascontiguousarray(R.T)
+            return Summary(
+                rows, build_weighted(rows, weights, labels, n_groups=n_groups), mean, back
+            )
         if not wide:
             return Summary(X, build(X, labels, n_groups=n_groups, origin=mean), mean, None)
         back, R = linalg.qr((X - mean).T, mode="economic", check_finite=False)

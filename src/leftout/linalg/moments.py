@@ -187,6 +187,41 @@ def _add(moments: Moments, group: int, rows: Array) -> None:
     moments.second[group] += rows.T @ rows
 
 
+def times_roots(X: Array, origin: Array, weights: Array) -> Array:
+    """Rows about an origin, times the roots of their weights.
+
+    What counts a row ``w`` times then counts this one once: its square, its products, its loss.
+    """
+    rows = X - origin
+    rows *= np.sqrt(weights)[:, None]
+    return rows
+
+
+def build_weighted(
+    rows: Array,
+    weights: Array,
+    labels: NDArray[np.integer] | None = None,
+    *,
+    n_groups: int = 1,
+) -> Moments:
+    """Moments of rows that count as often as their weights say, which are times the roots of these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, w = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([2.0, 1.0])
+    >>> build_weighted(times_roots(X, np.zeros(2), w), w).total
+    array([[5., 8.]])
+    >>> build(X[[0, 0, 1]]).total
+    array([[5., 8.]])
+    """
+    group = np.zeros(len(rows), dtype=np.intp) if labels is None else labels
+    each = np.sqrt(weights) * (group == np.arange(n_groups)[:, None])
+    return build(rows, labels, n_groups=n_groups)._replace(
+        count=np.bincount(group, weights, n_groups).astype(np.float64), total=each @ rows
+    )
+
+
 def merge(a: Moments, b: Moments) -> Moments:
     """Moments of the union of disjoint rows, group by group."""
     if not np.array_equal(a.origin, b.origin):

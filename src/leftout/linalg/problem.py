@@ -26,6 +26,7 @@ from leftout.linalg.moments import (
     SparseRows,
     blocks,
     build,
+    build_weighted,
     merge,
     scaled,
     stack,
@@ -66,6 +67,9 @@ class Problem:
     refit: bool = True
     # of a large sparse table: few directions, as rows, in which searches start
     axes: Array | None = None
+    # What each row counts, 1 on average: ``X`` then has the roots of these as factors, so that
+    # whatever a row adds is what it adds as often as it counts. Sizes are sums of weights.
+    weights: Array | None = None
 
     @property
     def n_rows(self) -> int:
@@ -86,6 +90,20 @@ class Problem:
     def kept_of(self, index: Any) -> Array | None:
         """What the representation keeps of some rows, where it is no projection."""
         return None if self.kept is None else self.kept[index]
+
+    def weights_of(self, index: Any) -> Array | None:
+        """What some rows count, where they have weights."""
+        return None if self.weights is None else self.weights[index]
+
+    def by_weight(self, totals: Array, index: Any = slice(None)) -> Array:
+        """What rows add for each unit of their weight."""
+        return totals if self.weights is None else totals / self.weights[index]
+
+    def reaching(self, order: NDArray[np.intp], size: float) -> int:
+        """How many of the rows in an order together count at least so much."""
+        if self.weights is None:
+            return min(int(size), len(order))
+        return min(int(np.searchsorted(np.cumsum(self.weights[order]), size)) + 1, len(order))
 
     def narrow(self) -> Problem:
         """The problem in its leading axes alone; itself where the axes are others."""
@@ -124,8 +142,8 @@ class Problem:
 
     @cached_property
     def reach(self) -> Array:
-        """The most each row can add to a group's total loss."""
-        return row_reach(self.loss, *self.norms_and_kept)
+        """The most each row can add to a group's total loss, by unit of its weight."""
+        return self.by_weight(row_reach(self.loss, *self.norms_and_kept))
 
     @cached_property
     def by_reach(self) -> NDArray[np.intp]:
@@ -138,9 +156,11 @@ class Problem:
         A group's loss is at most the mean reach of its rows, so at most the mean of the ``size``
         longest.
         """
-        return self.disparity_bound(float(self.reach[self.by_reach[:size]].mean()), size)
+        order = self.by_reach
+        most = top_mean(self.reach[order], size, self.weights_of(order))
+        return self.disparity_bound(most, size)
 
-    def disparity_bound(self, loss: float, size: int) -> float:
+    def disparity_bound(self, loss: float, size: float) -> float:
         """No group of ``size`` rows has a larger disparity, if none has a larger ``loss``.
 
         Under a projection the rest's loss is not negative. Otherwise, with ``D`` the sum of the d
@@ -170,7 +190,10 @@ class Problem:
 
     def moments_of(self, index: Any) -> Moments:
         """Moments of some rows, with what is kept of them where components do not tell."""
-        moments = build(self.X[index], origin=self.pooled.origin)
+        if self.weights is None:
+            moments = build(self.X[index], origin=self.pooled.origin)
+        else:
+            moments = build_weighted(self.X[index], self.weights[index])
         if self.kept is None:
             return moments
         return moments._replace(kept=np.array([self.kept[index].sum()]))
@@ -197,55 +220,92 @@ class Problem:
                 result[side, block] = row_losses(self.loss, rows, kept[block], self.V, W)
         return result
 
-    def scores(self, own: Array, size: int, index: Any = slice(None)) -> Array:
+    def scores(self, own: Array, size: float, index: Any = slice(None)) -> Array:
         """How much the disparity gains from each row's being in the group rather than in the rest.
 
         With a row's losses ``a`` and ``b`` under the group's and the rest's components held fixed,
         the disparity is a constant plus the sum over the group of ``a / k + b / (m - k)``; the
-        scores are ``k`` times these terms, in units of the loss.
+        scores are ``k`` times these terms, in units of the loss, and by unit of weight.
         """
         rest, group = self.row_losses(own, index)
-        return group + size / (self.n_rows - size) * rest
+        return self.by_weight(group + size / (self.n_rows - size) * rest, index)
 
-    def rank(self, own: Array, size: int) -> Ranking:
-        """The rows with the highest scores, the group and a few more, best first."""
-        wanted = min(size + MARGIN, len(self.X))
+    def rank(self, own: Array, size: float) -> Ranking:
+        """The rows with the highest scores, the group and a few more, best first.
+
+        Of weighted rows so many are the group that their weight is as near to ``size`` as it comes.
+        """
         scores = self.scores(own, size)
+        if self.weights is not None:
+            best = np.argsort(-scores, kind="stable")
+            reached = np.cumsum(self.weights[best])
+            count = int(np.searchsorted(reached - 0.5 * self.weights[best], size, side="right"))
+            count = min(max(count, 1), len(best) - 1)
+            best = best[: count + MARGIN]
+            return Ranking(best, scores[best], count)
+        wanted = min(int(size) + MARGIN, len(self.X))
         cut = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
         best = np.flatnonzero(scores >= cut)
         best = best[np.argsort(-scores[best], kind="stable")[:wanted]]
-        return Ranking(best, scores[best])
+        return Ranking(best, scores[best], int(size))
 
     def best_under(self, own: Array, size: int) -> float:
         """Disparity of the best group of a size while components stay as they are."""
         scores = self.scores(own, size)
-        chosen = np.partition(scores, len(scores) - size)[len(scores) - size :]
+        if self.weights is None:
+            chosen = float(np.partition(scores, len(scores) - size)[len(scores) - size :].mean())
+        else:
+            order = np.argsort(-scores, kind="stable")
+            chosen = top_mean(scores[order], size, self.weights[order])
         kept = None if self.pooled.kept is None else float(self.pooled.kept[0])
         total = basis_loss(self.loss, self.pooled.second[0], self.V, own[0], kept)
-        return float(chosen.mean() - total / (self.n_rows - size))
+        return chosen - total / (self.n_rows - size)
 
     def under_excess(self) -> Problem:
         """The problem under the loss that climbs are made for."""
         return self if self.loss.own_is_best else replace(self, loss=Loss(EXCESS, own_mean=False))
 
-    def part(self, rows: Array, rate: float, kept: Array | None = None) -> Problem:
+    def part(
+        self, rows: Array, rate: float, kept: Array | None = None, weights: Array | None = None
+    ) -> Problem:
         """The problem on some rows about the origin, as if the table had ``rate`` times its rows.
 
         At rate 1 these are all the rows that may be in the group, and the rest of the table enters
         through its moments alone; below it they are a sample of them, and the moments shrink alike.
         """
         pooled = scaled(self.pooled, rate)._replace(origin=np.zeros_like(self.pooled.origin))
-        return replace(self, X=rows, pooled=pooled, kept=kept)
+        return replace(self, X=rows, pooled=pooled, kept=kept, weights=weights)
+
+
+def top_mean(falling: Array, size: float, weights: Array | None = None) -> float:
+    """Mean of the first of some values, until their weights reach ``size``: the last in part.
+
+    Examples
+    --------
+    >>> values = np.array([3.0, 2.0, 1.0])
+    >>> top_mean(values, 2), top_mean(values, 2, np.array([1.5, 1.0, 0.5]))
+    (2.5, 2.75)
+    """
+    if weights is None:
+        return float(falling[: int(size)].mean())
+    before = np.cumsum(weights) - weights
+    return float(np.clip(size - before, 0.0, weights) @ falling / size)
 
 
 class Ranking(NamedTuple):
-    """Rows by falling score."""
+    """Rows by falling score, the first that are ``taken`` are the group."""
 
     rows: NDArray[np.intp]
     scores: Array
+    taken: int
 
-    def labels(self, size: int, n_rows: int) -> Labels:
-        """The first ``size`` rows, labelled 1."""
+    def labels(self, n_rows: int) -> Labels:
+        """The group's rows, labelled 1."""
         labels = np.zeros(n_rows, dtype=np.int8)
-        labels[self.rows[:size]] = 1
+        labels[self.rows[: self.taken]] = 1
         return labels
+
+    @property
+    def cut(self) -> tuple[float, float]:
+        """The lowest score in the group, and the highest outside of it."""
+        return float(self.scores[self.taken - 1]), float(self.scores[self.taken])

@@ -236,7 +236,7 @@ def check_components(
     must be left to lose: an int at or above the rank is refused, a share that would take all
     dimensions is cut to one less.
     """
-    m, n = int(table.moments.count.sum()), len(table.mean)
+    m, n = round(float(table.moments.count.sum())), len(table.mean)
     full = shared_pca(loss, table.moments, n)
     values = full.eigenvalues
     check_variance(float(values[0]), n)

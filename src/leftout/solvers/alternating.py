@@ -89,13 +89,13 @@ class Alternating:
         if size is None:
             best = self._other_sizes(narrow, best, means)
         done = True
-        if problem.loss.compiled:  # kernels sweep and exchange
+        if problem.loss.compiled and problem.weights is None:  # kernels sweep and exchange
             if size is None and not (problem.loss.own_is_best or len(problem.X) > ROWS):
                 best = _sweep_rows(narrow, best)
             rounds = _ROUNDS if self.n_starts is None else min(self.n_starts - 1, _ROUNDS)
             best, done = exchange_rows(narrow, best, size is None, rounds)
         stopped = "local optimum" if done else "max_rounds"
-        return as_result(_widened(problem, best), stopped)
+        return as_result(_widened(problem, best, size or best.size), stopped)
 
     def profile(
         self, problem: Problem, sizes: Sequence[int], means: SolverContext
@@ -119,7 +119,8 @@ class Alternating:
             found.append(search(narrow, size, self.n_starts, means, start, share))
         for place in range(len(sizes) - 2, -1, -1):
             found[place] = offered(narrow, found[place], found[place + 1].own, means)
-        return [as_result(_widened(problem, end), "max_starts") for end in found]
+        ends = [_widened(problem, *end) for end in zip(found, sizes, strict=True)]
+        return [as_result(end, "max_starts") for end in ends]
 
     def _other_sizes(self, problem: Problem, best: Partition, means: SolverContext) -> Partition:
         """The best of all sizes: up from the smallest by doubling, then around the best so far."""
@@ -150,7 +151,8 @@ class Alternating:
 
 def _passed_over(problem: Problem) -> bool:
     """Whether a table is searched by passes, which score rows by quadratic forms."""
-    return problem.X.size > STREAMED_ABOVE and problem.kept is None
+    simple = problem.kept is None and problem.weights is None
+    return problem.X.size > STREAMED_ABOVE and simple
 
 
 def _value(found: Partition) -> float:
@@ -242,7 +244,7 @@ def _same_best(ends: list[Partition]) -> bool:
         return False
     one, other = sorted(ends, key=lambda end: -end.value)[:2]
     both = int(np.sum(one.labels & other.labels))
-    return both >= _SAME_ROWS * (one.size + other.size - both)
+    return both >= _SAME_ROWS * int(np.sum(one.labels | other.labels))
 
 
 def offered(problem: Problem, found: Partition, own: Array, means: SolverContext) -> Partition:
@@ -264,7 +266,7 @@ def ascend(problem: Problem, own: Array, size: int, best: Partition | None = Non
     prices = None
     for _ in range(_LARGE_PASSES if len(sizes) > 2 and problem.X.size > LARGE else _PASSES):
         if len(sizes) == 2:
-            labels = problem.rank(own, size).labels(size, len(problem.X))
+            labels = problem.rank(own, size).labels(len(problem.X))
         else:
             labels, prices = assign(row_values(problem, own, sizes), sizes, prices)
         if best is not None and np.array_equal(labels, best.labels):
@@ -282,13 +284,13 @@ def refine(problem: Problem, found: Partition) -> Partition:
     return ascend(problem, found.own, found.size, found)
 
 
-def _widened(problem: Problem, found: Partition) -> Partition:
+def _widened(problem: Problem, found: Partition, size: int) -> Partition:
     """What was found in the leading axes of a problem, brought to its end in all of them."""
     if found.own.shape[2] == problem.X.shape[1]:
         return found
     own = np.zeros((2, problem.d, problem.X.shape[1]))
     own[:, :, : found.own.shape[2]] = found.own
-    return ascend(problem, own, found.size)
+    return ascend(problem, own, size)
 
 
 def exchange_rows(

@@ -48,6 +48,9 @@ class AscentWorkspace(NamedTuple):
     n_rows: float  # all rows, candidates or not; infinite where the rest does not count
     second: EitherPrecision  # (n, n)
     all_kept: float  # sum over all rows; nan where the components tell
+    # what each row counts, where it is not 1: rows then have the roots as factors, and `reach` and
+    # scores are by unit of weight
+    weights: EitherPrecision
     unit: float = 1.0  # of lengths
 
 
@@ -68,6 +71,7 @@ def lay_out(problem: Problem) -> AscentWorkspace:
         n_rows=float(count[0]),
         second=laid_out(second[0] / unit**2),
         all_kept=np.nan if kept is None else float(kept[0]) / unit**2,
+        weights=laid_out(np.empty(0) if problem.weights is None else problem.weights[order]),
         unit=unit,
     )
 
@@ -81,15 +85,16 @@ def part_of(
     many, a sample of them, with everything else in proportion.
     """
     m, rows = len(problem.X), ROWS if rows is None else rows
-    count = min(m, max(rows // 4, 8 * size))
     if m <= rows:
         return problem, size
+    count = min(m, max(rows // 4, problem.reaching(problem.by_reach, 8 * size)))
     index = problem.by_reach[:count]
     rate = min(1.0, rows / count)
     if rate < 1.0:
         index = rng.choice(index, rows, replace=False)
     index = np.sort(index)
-    part = problem.part(problem.rows(index), rate, problem.kept_of(index))
+    kept, weights = problem.kept_of(index), problem.weights_of(index)
+    part = problem.part(problem.rows(index), rate, kept, weights)
     return part, min(max(1, round(rate * size)), len(index) - 1, part.n_rows - 1)
 
 
@@ -181,6 +186,30 @@ def kth_largest(scores: Array, k: int) -> float:
     return values[k - 1]
 
 
+@kernel
+def weighted_cut(scores: Array, weights: Array, size: float) -> float:
+    """The score at which the weights of the rows that score as high, or higher, reach ``size``."""
+    order = np.argsort(-scores)
+    for place in order:
+        size -= weights[place]
+        if size <= 0.0:
+            return scores[place]
+    return scores[order[-1]]
+
+
+@kernel
+def _cut_among(slope: AscentWorkspace, scores: Array, first: int, last: int, size: int) -> float:
+    """The lowest score of a group among the first ``last`` candidates.
+
+    Scores from the ``first`` on are new: they become scores by unit of weight, in place.
+    """
+    if slope.weights.size == 0:
+        return kth_largest(scores[:last], size)
+    for i in range(first, last):
+        scores[i] /= slope.weights[i]
+    return weighted_cut(scores[:last], slope.weights[:last], float(size))
+
+
 @kernel(inline="always")
 def _regroup(
     slope: AscentWorkspace,
@@ -201,21 +230,23 @@ def _regroup(
     c, n = slope.X.shape
     weight = size / (slope.n_rows - size)
     _score(slope, own, weight, np.int64(0), active, scores)
-    cut = kth_largest(scores[:active], size)
+    cut = _cut_among(slope, scores, np.int64(0), active, size)
     if active < c and (1.0 + weight) * slope.reach[active] > cut:
         _score(slope, own, weight, active, c, scores)
+        cut = _cut_among(slope, scores, active, np.int64(c), size)
         active = c
-        cut = kth_largest(scores, size)
-    ties = size
+    weighted, ties = slope.weights.size > 0, float(size)
     for i in range(active):
         if scores[i] > cut:
-            ties -= 1
+            ties -= slope.weights[i] if weighted else 1.0
     changed, moved = np.empty(c, dtype=np.int64), 0
     for i in range(c):
         chosen = i < active and scores[i] > cut
-        if i < active and scores[i] == cut and ties > 0:
-            chosen = True
-            ties -= 1
+        if i < active and scores[i] == cut:
+            counts = slope.weights[i] if weighted else 1.0
+            if ties >= 0.5 * counts:
+                chosen = True
+                ties -= counts
         if chosen != member[i]:
             member[i] = chosen
             changed[moved] = i
@@ -306,7 +337,7 @@ def line(
 
     And whether starts agree: two that were not derived from others end about as high.
     """
-    chance = np.cumsum(np.maximum(slope.reach, 0.0), dtype=np.float64)
+    chance = chances(slope)
     value, best = -np.inf, slope.V
     if start is not None:
         start = start.astype(slope.X.dtype)
@@ -348,6 +379,14 @@ def _kicked(slope: AscentWorkspace, own: Array, chance: Array, rng: np.random.Ge
     W[0] = slope.X[draw(chance, rng, 1)[0]]
     orthonormalise(W)
     return np.stack([own[0], W])
+
+
+def chances(slope: AscentWorkspace) -> Array:
+    """Cumulative sums of what each row can add to a loss, by which starts are drawn."""
+    reach = np.maximum(slope.reach, 0.0)
+    if slope.weights.size:
+        reach *= slope.weights
+    return np.cumsum(reach, dtype=np.float64)
 
 
 def draw(chance: Array, rng: np.random.Generator, count: int) -> np.ndarray:

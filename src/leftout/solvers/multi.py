@@ -134,7 +134,7 @@ def peel(
         most = task.n_rows - (n_groups - done) * problem.min_size
         if size is None and found.sum() > most:
             own = task.losses(found)[1]
-            found = task.rank(own, most).labels(most, len(found))
+            found = task.rank(own, most).labels(len(found))
         labels[np.flatnonzero(left)[found == 1]] = group + 1
         means.tell(f"group {done + 1} of {n_groups}: {int(found.sum())} rows")
     return labels

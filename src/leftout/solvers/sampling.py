@@ -116,8 +116,7 @@ class Samples:
             return highest(self.table, form, size, self.guess(form))
         ranking, X = problem.rank(own, size), cast(Any, problem.X)
         group = build(X.some(np.sort(ranking.rows[:size])), origin=problem.pooled.origin)
-        cut = float(ranking.scores[size - 1]), float(ranking.scores[size])
-        return Chosen(ranking.labels(size, m), group, cut)
+        return Chosen(ranking.labels(m), group, ranking.cut)
 
     def guess(self, form: RowForm) -> ThresholdGuess:
         return self.apart.guess(form, self.rate_apart)
