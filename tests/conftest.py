@@ -28,6 +28,8 @@ settings.register_profile("kernels", settings.get_profile("leftout"), max_exampl
 settings.register_profile("thorough", settings.get_profile("leftout"), max_examples=500)
 settings.load_profile("leftout")
 
+LATER = {"subgroups", "afterwards", "costs", "evidence", "explained_further", "read_otherwise"}
+
 
 @pytest.fixture(scope="session", autouse=True)
 def own_states(tmp_path_factory):
@@ -42,6 +44,24 @@ def pytest_pyfunc_call(pyfuncitem):
         return (yield)
     except naive.GaveUp as reason:
         pytest.skip(str(reason))
+
+
+@pytest.fixture
+def only(monkeypatch):
+    """Leave audits of this test what their first answer has, and the later stages that are named.
+
+    ``"costs"`` are those of components and how a prediction errs; ``"predictions"`` the latter.
+    """
+
+    def only(*stages):
+        place = "leftout.auditing.stages."
+        if "predictions" in stages:
+            monkeypatch.setattr(place + "measure_harm", lambda *_: (None, "Not measured here."))
+            stages += ("costs",)
+        for stage in LATER - set(stages):
+            monkeypatch.setattr(f"{place}AuditPipeline._{stage}", lambda _, now, *plan: now)
+
+    return only
 
 
 @pytest.fixture(scope="session")

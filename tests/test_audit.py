@@ -130,7 +130,8 @@ def test_names_and_known_groups_are_those_of_their_functions(found, table):
     assert told["known"]["columns"] == ["sex"]
 
 
-def test_what_components_cost_is_measured(table):
+def test_what_components_cost_is_measured(only, table):
+    only("costs")
     asked = {"n_components": 3, "group_size": 60, "n_surrogates": 0, "n_restarts": 0}
     found = audit(table, target="paid", positive="no", **asked)
     data = json.loads(found.json())
@@ -148,8 +149,9 @@ def test_what_components_cost_is_measured(table):
     assert brief["fair_return"] == plain(alone.fair_return)
 
 
-def test_models_do_not_see_columns_that_leak(table):
+def test_models_do_not_see_columns_that_leak(only, table):
     """A column that is the outcome by another name made every error 0.0%."""
+    only("costs")
     told = table.assign(mark=np.where(table["paid"] == "yes", 70, 40) + np.arange(260) % 20)
     asked = {
         "n_components": 3,
@@ -181,7 +183,8 @@ def test_models_do_not_see_columns_that_leak(table):
     )
 
 
-def test_costs_that_cannot_be_measured_end_nothing(table):
+def test_costs_that_cannot_be_measured_end_nothing(only, table):
+    only("costs")
     asked = {"n_components": 3, "group_size": 60, "n_surrogates": 0, "n_restarts": 0}
     few = table["paid"].where(np.arange(len(table)) % 8 == 0)
     for given, said, status in (
@@ -210,7 +213,8 @@ def guessed(table, rows=None):
 QUICK = {"n_components": 3, "group_size": 60, "n_surrogates": 0, "n_restarts": 0}
 
 
-def test_a_prediction_is_kept_out_and_compared(table):
+def test_a_prediction_is_kept_out_and_compared(only, table):
+    only("costs")
     without = audit(table, target="paid", sensitive=["sex"], **QUICK)
     more, wrong = guessed(table, without.partition.left_out_.mask)
     found = audit(more, target="paid", prediction="model", sensitive=["sex"], **QUICK)
@@ -235,7 +239,8 @@ def test_a_prediction_is_kept_out_and_compared(table):
     assert "The prediction that is there</h3>" in found.html()
 
 
-def test_a_prediction_that_came_beside_the_table(table):
+def test_a_prediction_that_came_beside_the_table(only, table):
+    only("predictions")
     more, wrong = guessed(table)
     named = audit(more, target="paid", prediction="model", **QUICK)
     for given, seen in (
@@ -259,7 +264,8 @@ def test_a_prediction_that_came_beside_the_table(table):
     assert roles["paid"] == "target" and roles["prediction"] == "prediction"
 
 
-def test_probabilities_and_numbers_are_predictions(table):
+def test_probabilities_and_numbers_are_predictions(only, table):
+    only("predictions")
     rng = np.random.default_rng(0)
     chance = np.where(table["paid"] == "yes", 0.7, 0.2) + rng.random(260) / 4
     found = audit(table.assign(p=chance), target="paid", positive="yes", prediction="p", **QUICK)
@@ -275,8 +281,9 @@ def test_probabilities_and_numbers_are_predictions(table):
 
 
 @pytest.mark.parametrize("positive", ["0", "1"])
-def test_a_prediction_in_the_words_of_the_target(table, positive):
+def test_a_prediction_in_the_words_of_the_target(only, table, positive):
     """Codes that a dictionary has labels for, in the target's column, mean the same in both."""
+    only("predictions")
     more, wrong = guessed(table)
     coded = more.assign(**{name: (more[name] == "yes").astype(int) for name in ("paid", "model")})
     words = [{"column": "paid", "label": "was paid", "values": "0=not at all; 1=all of it"}]
@@ -291,7 +298,8 @@ def test_a_prediction_in_the_words_of_the_target(table, positive):
     assert told.measures["left-out group"]["mean_prediction"].value == pytest.approx(rate)
 
 
-def test_predictions_that_cannot_be_compared_end_nothing(table):
+def test_predictions_that_cannot_be_compared_end_nothing(only, table):
+    only("costs")
     more, _ = guessed(table)
     few = more["model"].where(np.arange(260) % 5 == 0)
     for model, said in (
@@ -329,7 +337,8 @@ def test_a_prediction_needs_a_target_and_one_part(table):
             audit(more, **{"prediction": "model"} | given, **QUICK)
 
 
-def test_a_section_on_the_prediction_alone(table):
+def test_a_section_on_the_prediction_alone(only, table):
+    only("costs")
     more, _ = guessed(table)
     found = audit(more, target="paid", prediction="model", encoding="target", **QUICK)
     page = found.html()
@@ -338,7 +347,8 @@ def test_a_section_on_the_prediction_alone(table):
     assert page.count("<section") == page.count("</section>")
 
 
-def test_advice_is_what_an_audit_can_take(table):
+def test_advice_is_what_an_audit_can_take(only, table):
+    only("costs")
     rare = table.assign(paid=np.where(table["nr"] < 3, "late", table["paid"]))
     found = audit(rare, target="paid", positive="late", **QUICK)
     (answer,) = (finding for finding in found.findings if finding.code == "P001")
@@ -351,7 +361,8 @@ def test_advice_is_what_an_audit_can_take(table):
     )
 
 
-def test_sensitive_columns_without_groups_end_nothing(table):
+def test_sensitive_columns_without_groups_end_nothing(only, table):
+    only("subgroups")
     asked = {"n_components": 3, "group_size": 60, "n_surrogates": 0, "n_restarts": 0}
     plain = table.drop(columns=["paid", "nr"]).assign(one="x")
     less = audit(plain, sensitive=["one"], **asked)
@@ -420,8 +431,9 @@ def test_findings_say_what_was_looked_at(found, table):
     valid(less.to_dict())
 
 
-def test_a_size_that_evidence_chose_is_paid_for(monkeypatch, table):
+def test_a_size_that_evidence_chose_is_paid_for(only, monkeypatch, table):
     """The p-value is that of all sizes among which it was chosen, and says so."""
+    only("evidence")
     chose = ExtractedGroup(size=60, disparity=0.5, chance=0.2, p_value=0.04, tables=39, n_sizes=15)
     counted = HowMany(looked=[chose])
     monkeypatch.setattr(group_selection, "how_many", lambda *args, **asked: counted)
@@ -551,18 +563,16 @@ def test_the_command_repeats_the_run(tmp_path, table):
     assert results[0]["partition"]["group_size"] == 50
     assert len(results[0]["groups"][0]["explanation"]["rows"]["left_out"]) == 1
     same(*results)
-    call = audit(table, target="paid", group_size=60, n_surrogates=0, n_restarts=0).settings.command
-    assert (
-        call == "leftout.audit(table, target='paid', group_size=60, n_restarts=0, n_surrogates=0)"
-    )
+    call = audit(table, target="paid", group_size=60, quick=True).settings.command
+    assert call == "leftout.audit(table, target='paid', group_size=60, quick=True)"
 
 
 def test_json_on_stdout(tmp_path, table):
     table.to_csv(tmp_path / "t.csv", index=False)
     result = CliRunner().invoke(
         main,
-        ["audit", str(tmp_path / "t.csv"), "--json", "--quiet", "--size", "60", "--surrogates", "0",
-         "--restarts", "0", "--out", str(tmp_path / "out")],
+        ["audit", str(tmp_path / "t.csv"), "--json", "--quiet", "--size", "60", "--quick", "--out",
+         str(tmp_path / "out")],
     )  # fmt: skip
     data = json.loads(result.stdout)
     assert data["partition"]["group_size"] == 60 and len(data["files"]) == 3
@@ -584,7 +594,8 @@ def test_a_sample_keeps_the_shares_of_the_target(table):
     assert abs(often.mean() - 200) < 1e-9 and often.std() < 20
 
 
-def test_large_tables_are_trusted_on_a_part(monkeypatch, table):
+def test_large_tables_are_trusted_on_a_part(only, monkeypatch, table):
+    only("evidence")
     monkeypatch.setattr("leftout.auditing.group_selection.evidence_rows", lambda n_features: 150)
     found = audit(table, target="paid", n_components=3, rows=1, group_size=0.2, **FEW)
     data = found.to_dict()
@@ -610,10 +621,7 @@ def test_large_tables_are_trusted_on_a_part(monkeypatch, table):
 
 def test_rows_are_counted_in_the_table_even_in_a_sample(table):
     indexed = table.set_index(pd.Index([f"r{i}" for i in range(len(table))]))
-    found = audit(
-        indexed, target="paid", sample=120, group_size=30, n_surrogates=0, n_restarts=0, rows=2,
-        min_cell=0,
-    )  # fmt: skip
+    found = audit(indexed, target="paid", sample=120, group_size=30, quick=True, rows=2, min_cell=0)
     assert len(found.groups) == 120 and found.groups.index[0] == f"r{found.groups['row'].iloc[0]}"
     for row in found.explanation.rows["left_out"]:
         assert row["values"]["town"] == table["town"][row["row"]]
@@ -664,15 +672,16 @@ def test_progress_moves_forward_to_the_end(table):
 
 
 def test_odd_tables_are_audited(table):
-    quick = {"n_surrogates": 0, "n_restarts": 0, "group_size": 20, "min_cell": 0}
+    quick = {"n_surrogates": 0, "n_restarts": 0, "group_size": 12, "min_cell": 0}
     rng = np.random.default_rng(0)
     for odd in (
         pd.DataFrame(rng.random((60, 2)) < 0.5, columns=["a", "b"]),
-        pd.DataFrame(rng.standard_normal((40, 50))),
+        pd.DataFrame(rng.standard_normal((24, 30))),
         pd.DataFrame({"a": list("xyz") * 30, "b": list("pqpqr") * 18}),
         pd.DataFrame({"when": pd.date_range("2020", periods=90), "x": rng.random(90)}),
     ):
         valid(audit(odd, **quick).to_dict())
+    quick["quick"] = True
     mean = audit(table.assign(income=rng.gamma(2, 2, 260)), target="income", **quick)
     (outcome,) = mean.explanation.outcome
     told = "{} on average in the group, {} in the rest".format(*outcome.sides())
@@ -687,7 +696,7 @@ def test_odd_tables_are_audited(table):
 def test_components_of_equal_variance_are_said():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"t": [f"v{i % 10}" for i in range(300)], "a": rng.random(300)})
-    found = audit(table, group_size=30, n_surrogates=0, n_restarts=0)
+    found = audit(table, group_size=30, quick=True)
     valid(found.to_dict())
     assert any("not unique" in note for note in found.notes)
     parts = sum(line.disparity for line in found.explanation.disparity_by_feature)
@@ -695,7 +704,7 @@ def test_components_of_equal_variance_are_said():
 
 
 def test_a_target_that_is_given_apart_is_kept_apart(table):
-    quick = {"n_surrogates": 0, "n_restarts": 0, "group_size": 30, "min_cell": 0}
+    quick = {"quick": True, "group_size": 30, "min_cell": 0}
     for target, sample in (
         (table["paid"], None),
         (table["paid"].to_numpy(), 150),
@@ -714,7 +723,7 @@ def test_a_target_that_is_given_apart_is_kept_apart(table):
 def test_unknown_outcomes_are_called_so(table):
     known = table.assign(paid=np.where(table["nr"] < 2, table["paid"], None))
     known.loc[:1, "paid"] = ["yes", "no"]
-    found = audit(known, target="paid", group_size=60, n_surrogates=0, n_restarts=0)
+    found = audit(known, target="paid", group_size=60, quick=True)
     assert "nan" not in found.summary() and "nan %" not in found.html()
 
 
@@ -728,9 +737,7 @@ def test_a_description_of_everybody_is_no_description(found):
 
 
 def test_sensitive_columns_without_values_were_not_compared(table):
-    found = audit(
-        table.assign(blank=None), sensitive=["blank"], group_size=60, n_surrogates=0, n_restarts=0
-    )
+    found = audit(table.assign(blank=None), sensitive=["blank"], group_size=60, quick=True)
     assert {f.code: f.status for f in found.findings}["A001"] == "not applicable"
 
 
@@ -760,7 +767,7 @@ def test_commands_with_odd_names(tmp_path, table):
     odd = table.rename(columns={"score 5": "a,b", "score 4": "x=y"})
     file = tmp_path / "t.csv"
     odd.assign(done=np.arange(260) % 3 > 0).to_csv(file, index=False)
-    quick = ["--size", "60", "--surrogates", "0", "--restarts", "0", "--quiet"]
+    quick = ["--size", "60", "--quick", "--quiet"]
     for options in (["--drop", "a,b"], ["--target", "done=true"], ["--target", "nr=5.0"]):
         out = tmp_path / "out"
         result = CliRunner().invoke(main, ["audit", str(file), *options, *quick, "--out", str(out)])
@@ -769,17 +776,20 @@ def test_commands_with_odd_names(tmp_path, table):
         words = shlex.split(first["settings"]["command"])[1:]
         assert CliRunner().invoke(main, [*words, "--out", str(out)]).exit_code == 0
         same(first, json.loads((out / "audit.json").read_text()))
-    command = audit(
-        str(file), drop=["a,b", "nr"], group_size=60, n_surrogates=0, n_restarts=0
-    ).settings.command
+    command = audit(str(file), drop=["a,b", "nr"], group_size=60, quick=True).settings.command
     assert command.startswith("leftout.audit(") and "drop=['a,b', 'nr']" in command
 
 
-def test_names_of_very_many_columns_have_one_condition():
+def test_names_of_very_many_columns_have_one_condition(only, monkeypatch):
+    only("subgroups")
     rng = np.random.default_rng(0)
-    wide = pd.DataFrame(rng.standard_normal((210, 205)), columns=[f"c{i}" for i in range(205)])
-    found = audit(wide, n_components=5, group_size=60, n_surrogates=0, n_restarts=0)
-    assert found.named.depth == 1
+    many = pd.DataFrame(rng.standard_normal((60, 21)), columns=[f"c{i}" for i in range(21)])
+    depths = []
+    for wide in (21, 20):
+        monkeypatch.setattr("leftout.auditing.stages.WIDE", wide)
+        found = audit(many, n_components=5, group_size=15, n_surrogates=0, n_restarts=0)
+        depths.append(found.named.depth)
+    assert depths == [2, 1]
     assert "the subgroups that one condition describes and that lose most" in found.html()
 
 
