@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from leftout import InputError, KnownGroups, MaxDisparityPartition, group_losses, known_groups
 from leftout.checks import generator
+from leftout.data.binning import strata
 from leftout.data.columns import column_of
-from leftout.data.stratify import strata
 from leftout.groups import permutation
 
 

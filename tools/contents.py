@@ -14,6 +14,7 @@ LARGEST = 1_000_000
 NEEDED = (
     "py.typed",
     "__init__.pyi",
+    "data/profiling/words.toml",
     "datasets/demo.csv",
     "report/templates/page.html",
     "report/templates/page.css",

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leftout.data.binning import strata
 from leftout.data.cleaning import clean
 from leftout.data.columns import column_of, find
 from leftout.data.frames import column_names
-from leftout.data.stratify import strata
 from leftout.errors import InputError
 from leftout.text import unambiguous
 

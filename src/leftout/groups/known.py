@@ -13,9 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leftout.checks import check_several, check_whole, generator, is_int
+from leftout.data.binning import Stratum, known_columns, strata
 from leftout.data.conditions import Condition, Mask
 from leftout.data.matrix import check_matrix, reordered
-from leftout.data.stratify import Stratum, known_columns, strata
 from leftout.errors import InputError, parameter_label
 from leftout.files import Serializable
 from leftout.groups.cross_fitting import cross_fitted

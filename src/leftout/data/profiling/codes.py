@@ -8,9 +8,11 @@ and fall smoothly for a quantity and jump for a code.
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
+from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
@@ -44,63 +46,13 @@ _MOST = 0.8
 # Points for whole numbers being a code: of names that say so, that may, that say the contrary.
 NAMED, MAYBE_NAMED, EITHER, QUANTITY = 3, 2, 1, -3
 
-_CODES = frozenset(
-    """code codes codigo kod cd kennziffer schluessel type typ tipo kind status statut
-    id ids key uuid guid fips zip zipcode plz postcode postal postleitzahl cep
-    county state estado etat region bundesland land country pais pays nation province provincia
-    provinz prefecture district distrito bezirk kreis departement dept department abteilung
-    municipality municipio gemeinde commune city town ciudad cidade ville stadt borough tract msa
-    smsa sic naics isco soc occ job profession beruf metier industry industria branche sector sektor
-    secteur race raza raca religion religiao konfession faith language idioma sprache langue
-    brand marca marque species origin mode modo course curso filiere carrera sex sexo sexe gender
-    geschlecht familienstand married civil birthplace""".split()
-)
-_MAYBE = frozenset(
-    """class klasse clase classe category categoria kategorie categorie cat group gruppe grupo
-    groupe party partei partido parti vote school schule escuela escola ecole store shop branch
-    major program programme programa team site center centre hospital ward station route
-    reason motivo grund motif purpose zweck source cause treatment arm method metodo
-    zone zona house housing relationship kin""".split()
-)
-_EITHER = frozenset(
-    "education educacion educacao bildung attendance work employment arbeit emploi".split()
-)
-_STEMS = (
-    "occup", "ocup", "profis", "nationalit", "nacional", "naciona", "marit", "marri", "ethni",
-    "etni", "qualif", "indust", "relig", "staatsang", "postal", "county", "typ",
-)  # fmt: skip
-_ENDS = ("code", "fips", "type", "typ", "zip")
-_IDS = frozenset(
-    """id ids pid uid key nr no seq seqn seqno serial record case rowid rownames rowname
-    patient subject respondent""".split()
-)
-# What is numbered, where "id" is written without a space: personid, but not Madrid or covid.
-_NUMBERED = (
-    "account acct case child city client company country county customer emp employee fam family "
-    "firm hh hhold house household ind item loan member obs order pat patient pers person plot "
-    "prod product pupil rec record region resp respondent row sample school shop site state "
-    "store stud student subj subject teacher unit user zip"
-).split()
-_QUANTITIES = frozenset(
-    """age year yr number num no n nr nbr count cnt amount amt income inc wage salary earning price
-    prc cost rate rte ratio grade score hour hr week wk day month minute second time size length
-    width height weight total tot sum percent pct perc share avg average mean median min max order
-    times unit point distance dist mile km temp temperature level scale rank rating degree quantity
-    qty balance bal bmi lag log sq squared gain loss capital limit tax fee pay paid bill payment
-    value val volume speed stage severity frequency freq satisfaction health hlth index prob
-    dose pressure density population pop expense expenditure sale revenue profit asset debt loan
-    duration durat tenure experience exper child children kid dependent household size visit
-    alter jahr anzahl zahl betrag einkommen lohn gehalt preis kosten note punkte stunde tag monat
-    woche groesse grosse gewicht laenge lange breite hoehe hohe anteil menge dauer umsatz
-    edad idade ano numero cantidad quantidade monto montante valor ingreso renda renta salario
-    precio preco custo costo nota hora dia mes peso altura tamanho total taxa tasa orden ordem
-    annee nombre montant revenu salaire prix cout taux heure jour mois poids taille duree niveau
-    nivel rang""".split()
-)
-_QUANTITY_ENDS = (
-    "inc", "rate", "rte", "price", "prc", "wage", "hrs", "years", "yrs", "amt", "size", "cost",
-    "score", "pop", "sq", "pct", "perc", "hours", "days", "months", "exp", "educ",
-)  # fmt: skip
+# Words in names of columns, by what they say.
+_WORDS = {
+    what: tuple(words.split())
+    for what, words in tomllib.loads(
+        files("leftout.data.profiling").joinpath("words.toml").read_text(encoding="utf-8")
+    ).items()
+}
 
 
 class StandardScores(NamedTuple):
@@ -260,7 +212,7 @@ def name_says(name: str) -> int:
     for points, told in ((NAMED, _is_code), (MAYBE_NAMED, _may_be_code)):
         if any(map(told, words)):  # in the singular: a number of cities is no code
             return points
-    return EITHER if any(word in _EITHER for word in words) else 0
+    return EITHER if any(word in _WORDS["either"] for word in words) else 0
 
 
 def words_of(name: str) -> list[str]:
@@ -272,26 +224,32 @@ def words_of(name: str) -> list[str]:
 
 
 def _is_code(word: str) -> bool:
-    return word in _CODES or word.startswith(_STEMS) or (len(word) > 3 and word.endswith(_ENDS))
+    return (
+        word in _WORDS["codes"]
+        or word.startswith(_WORDS["code_stems"])
+        or (len(word) > 3 and word.endswith(_WORDS["code_ends"]))
+    )
 
 
 def _may_be_code(word: str) -> bool:
     ends = len(word) > 5 and word.endswith("cat")
-    return word in _MAYBE or ends or (is_id(word) and word not in _IDS)
+    return (
+        word in _WORDS["maybe_codes"] or ends or (is_id(word) and word not in _WORDS["identifiers"])
+    )
 
 
 def is_id(word: str) -> bool:
     """Whether the last word of a name is that of an identifier."""
-    if word in _IDS or word.endswith(("code", "guid", "uuid")):
+    if word in _WORDS["identifiers"] or word.endswith(("code", "guid", "uuid")):
         return True
-    return word.endswith("id") and word.removesuffix("id") in _NUMBERED
+    return word.endswith("id") and word.removesuffix("id") in _WORDS["numbered"]
 
 
 def _is_quantity(word: str) -> bool:
-    if word in _CODES or word.startswith(_STEMS):
+    if word in _WORDS["codes"] or word.startswith(_WORDS["code_stems"]):
         return False
     return (
-        word in _QUANTITIES
-        or word.removesuffix("s") in _QUANTITIES
-        or word.endswith(_QUANTITY_ENDS)
+        word in _WORDS["quantities"]
+        or word.removesuffix("s") in _WORDS["quantities"]
+        or word.endswith(_WORDS["quantity_ends"])
     )
