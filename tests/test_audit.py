@@ -323,7 +323,7 @@ def test_predictions_that_cannot_be_compared_end_nothing(only, table):
 def test_a_prediction_needs_a_target_and_one_part(table):
     more, _ = guessed(table)
     for given, said in (
-        ({}, r"prediction is given, but not what it predicts. Name that .*target='COLUMN'"),
+        ({}, "prediction='model' was given without the target that it predicts. Give that"),
         ({"target": "model"}, "'model' is said to be target and prediction"),
         ({"target": "paid", "drop": ["model"]}, "'model' is said to be prediction and dropped"),
         (

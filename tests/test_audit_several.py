@@ -157,14 +157,17 @@ def test_groups_are_as_many_and_as_large_as_counted(monkeypatch, name):
 
 
 REFUSED = {
-    "preset": ({"preset": "paper"}, "the preset 'paper' is a protocol for one left-out group"),
-    "encoding": ({"target": "paid", "encoding": "target"}, "looked at for one left-out group only"),
-    "evidence": ({"group_size": "evidence"}, "which sizes one left-out group"),
+    "preset": ({"preset": "paper"}, "it is a protocol for one left-out group"),
+    "encoding": ({"target": "paid", "encoding": "target"}, "looked at for one group alone"),
+    "evidence": ({"group_size": "evidence"}, "that sizes one left-out group"),
     "many": ({"n_groups": 10}, "up to 9 left-out groups and the rest"),
-    "quick": ({"n_groups": "auto", "quick": True}, "counts groups by --surrogates 19 surrogate"),
+    "quick": (
+        {"n_groups": "auto", "quick": True},
+        "groups are counted by surrogate tables, 19 of them",
+    ),
     "few tables": (
         {"n_groups": "auto", "n_surrogates": 18},
-        "counts groups by --surrogates 19 surrogate",
+        "groups are counted by surrogate tables, 19 of them",
     ),
     "list": ({"n_groups": "auto", "group_size": [10, 20]}, "is a list, one size for each"),
 }

@@ -86,7 +86,7 @@ OPTIONS = {
     "an unknown column to drop": (["--drop", "a,q"], "--drop names the column 'q'"),
     "all columns dropped": (["--drop", "a,b,c,d,t,one"], "No column is left to search"),
     "an unknown prediction": (["--target", "t", "--prediction", "p"], "--prediction names the"),
-    "a prediction of nothing": (["--prediction", "a"], "--prediction is given, but not what it"),
+    "a prediction of nothing": (["--prediction", "a"], "was given without the target that"),
     "a prediction that is dropped": (
         ["--target", "t", "--prediction", "a", "--drop", "a"], "to be prediction and dropped",
     ),

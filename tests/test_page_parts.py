@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from leftout.cli import main, options
 from leftout.cli.audit import audit
-from leftout.cli.serve import serve
+from leftout.cli.commands import serve
 from serving import HOSTILE, people
 
 pytest.importorskip("starlette", reason="the extra 'page' is not installed")
@@ -321,5 +321,5 @@ EXPERTS = {
     "pipeline_step": "a pipeline", "trust_types": "a pipeline", "scaling": "the scaling",
     "sheet": "a sheet", "min_cell": "smallest cell", "annex": "record to file",
     "fail_on": "conditions", "max_loss": "conditions", "max_harm": "conditions",
-    "baseline": "conditions",
+    "baseline": "conditions", "effort": "effort",
 }  # fmt: skip

@@ -287,7 +287,9 @@ def test_it_can_be_switched_off():
 
 
 def test_rows_are_no_more_than_small_cells():
-    with pytest.raises(InputError, match=r"rows=2 shows single rows.*add min_cell=0"):
+    with pytest.raises(
+        InputError, match=r"rows=2 was given with min_cell=10, but rows .* switch that off with 0"
+    ):
         audit(table(0), rows=2, quick=True)
     with pytest.raises(InputError, match="min_cell"):
         audit(table(0), min_cell=-1, quick=True)

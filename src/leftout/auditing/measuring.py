@@ -1,6 +1,7 @@
 """What is measured of groups: subgroups, those known beforehand, what components cost.
 
-A prediction that is there already: does it err more on those who are left out?
+A prediction that is there already: does it err more on those who are left out? ``work`` is the
+:class:`leftout.auditing.stages.AuditPipeline` that asks.
 """
 
 from __future__ import annotations
@@ -9,9 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from leftout.auditing.given import Given
 from leftout.data.preparation import PreparedTable
 from leftout.data.sources import short
 from leftout.downstream.costs import harm
@@ -20,13 +19,12 @@ from leftout.downstream.prediction import ComparedPrediction, compare_prediction
 from leftout.downstream.result import Harm
 from leftout.errors import InputError, parameter_label
 from leftout.evidence.subgroup_null import TABLES, subgroup_null_test
-from leftout.evidence.surrogates import SurrogateTables
 from leftout.groups.known import KnownGroups, known_groups
 from leftout.groups.left_out import LeftOut
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import NamedGroups, named_groups
 from leftout.running import Report, collected_warnings, warn
-from leftout.settings import TENTH, Settings
+from leftout.settings import TENTH
 from leftout.text import as_name, counted, listed
 
 # With more features, models are fitted once; with very many, they take longer than the search.
@@ -37,29 +35,24 @@ _PERMUTATIONS = 199
 
 
 def named_and_known(
-    found: MaxDisparityPartition,
-    intake: PreparedTable,
-    settings: Settings,
-    rows: NDArray[np.intp],
-    surrogates: SurrogateTables,
-    wide: bool,
-    n_jobs: int | None,
-    report: Report,
+    found: MaxDisparityPartition, work: Any, report: Report
 ) -> tuple[NamedGroups, KnownGroups | None]:
-    """Both kinds of groups on all rows, with what surrogate tables of ``rows`` explain."""
-    shared = found.representation
-    how: dict[str, Any] = {"random_state": settings.random_state, "n_jobs": n_jobs}
-    left_out = found.left_out_
+    """Both kinds of groups on all rows, with what surrogate tables of some rows explain."""
+    intake, left_out = work.intake, found.left_out_
+    how: dict[str, Any] = {
+        "representation": found.representation,
+        "random_state": work.settings.random_state,
+        "n_jobs": work.search.n_jobs,
+    }
     named = named_groups(
         intake.X,
         intake.telling,
         n_components=found.n_components_,
-        representation=shared,
-        depth=1 if wide else 2,  # pairs of very many columns would take hours
+        depth=1 if work.wide else 2,  # pairs of very many columns would take hours
         target=intake.target,
         positive=intake.positive,
-        worst=left_out.mask if left_out.size == round(TENTH * len(intake.X)) else None,
         progress=report,
+        worst=left_out.mask if left_out.size == round(TENTH * len(intake.X)) else None,
         **how,
     )
     known, why = None, ""
@@ -67,22 +60,21 @@ def named_and_known(
         report("known groups", 1, 1)
         try:
             known = known_groups(
-                intake.X, intake.hidden, n_components=found.n_components_, representation=shared,
-                depth=depth, permutations=_PERMUTATIONS, **how,
+                intake.X, intake.hidden, n_components=found.n_components_, depth=depth,
+                permutations=_PERMUTATIONS, **how,
             )  # fmt: skip
             break
         except InputError as error:
             why = str(error)
     if why and known is None:
         warn(f"Known groups were not compared. {why}")
-    if not wide:
+    if not work.wide:
         named = subgroup_null_test(
             intake.X,
             named,
-            representation=shared,
-            rows=rows,
-            surrogates=surrogates,
-            tables=min(settings.n_surrogates, TABLES),
+            rows=work.rows,
+            surrogates=work.surrogates,
+            tables=min(work.settings.n_surrogates, TABLES),
             progress=report,
             **how,
         )
@@ -90,21 +82,16 @@ def named_and_known(
 
 
 def measure_harm(
-    found: MaxDisparityPartition,
-    intake: PreparedTable,
-    settings: Settings,
-    n_jobs: int | None,
-    progress: Report,
-    given: Given | None = None,
+    found: MaxDisparityPartition, work: Any, report: Report
 ) -> tuple[Harm | None, str]:
     """Predict the target from all columns and each projection's components, for group and rest.
 
-    What that costs; or None, and why. Of
-    several left-out groups each is compared with the rest, by the same predictions. Models and
-    components do not see columns that are known to give the target away. Where a pipeline was
-    given, its own steps make the features and its own model predicts, fitted anew in each fold, on
-    all it sees.
+    What that costs; or None, and why. Of several left-out groups each is compared with the rest, by
+    the same predictions. Models and components do not see columns that are known to give the target
+    away. Where a pipeline was given, its own steps make the features and its own model predicts,
+    fitted anew in each fold, on all it sees.
     """
+    intake = work.intake
     if intake.target is None:
         return None, ""
     leaks = [line.column for line in intake.leaks] if found.representation is None else []
@@ -114,10 +101,10 @@ def measure_harm(
         return None, why
     table: Any = X
     how: dict[str, Any] = {"representation": found.representation, "models": "logistic"}
-    if given is not None and given.pipeline is not None:
-        pipeline = given.pipeline
+    if work.given is not None and work.given.pipeline is not None:
+        pipeline = work.given.pipeline
         if pipeline.before is not None:
-            table, how["encoder"] = given.table, pipeline.before
+            table, how["encoder"] = work.given.table, pipeline.before
         if pipeline.after is not None:
             how["models"] = pipeline.after
     groups: Any = found.left_out_.mask
@@ -133,9 +120,9 @@ def measure_harm(
                 found.n_components_,
                 positive=intake.positive,
                 repeats=1 if X.shape[1] > _FITTED_ONCE else _REPEATS,
-                random_state=settings.random_state,
-                n_jobs=n_jobs,
-                progress=progress,
+                random_state=work.settings.random_state,
+                n_jobs=work.search.n_jobs,
+                progress=report,
                 **how,
             )
         return replace(paid, leaks=leaks), ""

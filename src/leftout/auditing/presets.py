@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 from leftout.checks import check_choice, check_whole
 from leftout.errors import InputError, parameter_label
 from leftout.groups.sizes import check_n_groups, share_of
 from leftout.linalg.significance import can_tell
-from leftout.settings import AUTO, EFFORTS, EVIDENCE, Settings
+from leftout.settings import AUTO, EFFORTS, EVIDENCE, TENTH, Settings
 
 # Most left-out groups of an audit.
 MOST_GROUPS = 9
-# What each preset settles by itself, so that it cannot be asked for as well.
-_SETTLED = ("group_size", "n_surrogates")
 # The paper's protocol, to reproduce it: 2,000 rows, its own search and formula. Evidence, names and
 # costs are not of the paper: the first answer is all.
 PRESETS = {
@@ -26,6 +25,60 @@ PRESETS = {
 }  # fmt: skip
 
 
+class _Clash(NamedTuple):
+    """Two settings that do not go together, and why; by default whatever is asked of each."""
+
+    one: str
+    other: str
+    why: str
+    when_one: Callable[[Any], bool] | None = None
+    when_other: Callable[[Any], bool] | None = None
+
+    def holds(self, asked: Settings) -> bool:
+        given = asked.asked()
+        each = ((self.one, self.when_one), (self.other, self.when_other))
+        return all(
+            name in given if when is None else when(getattr(asked, name)) for name, when in each
+        )
+
+    def sentence(self, asked: Settings) -> str:
+        one, other = (_as_asked(asked, name) for name in (self.one, self.other))
+        return f"{one} was given with {other}, but {self.why}. Leave one of them out."
+
+
+_ENCODED = "the preset has an encoding of its own"
+_SIZED = "its search chooses sizes itself"
+_COUNTED = "groups are counted by surrogate tables, 19 of them or more"
+_COMPARED = "sizes are compared by surrogate tables"
+_CLASHES = (
+    _Clash("features", "pipeline", "either says what the representation sees"),
+    _Clash("preset", "features", _ENCODED),
+    _Clash("preset", "pipeline", _ENCODED),
+    _Clash("preset", "n_groups", "it is a protocol for one left-out group"),
+    _Clash("preset", "group_size", _SIZED, None, lambda size: size not in (None, TENTH)),
+    _Clash("preset", "n_surrogates", _SIZED, None, lambda count: count not in (0, 99)),
+    _Clash("rows", "min_cell", "rows that are shown are single ones; if these may be handed on, "
+           "switch that off with 0", None, lambda fewest: fewest > 1),
+    _Clash("n_groups", "encoding", "how far the target's means decide who is left out is looked at "
+           "for one group alone"),
+    _Clash("n_groups", "group_size", "that sizes one left-out group; auto sizes groups by the "
+           "evidence, too", None, lambda size: size == EVIDENCE),
+    _Clash("n_groups", "quick", _COUNTED, lambda count: count == AUTO),
+    _Clash("n_groups", "n_surrogates", _COUNTED, lambda count: count == AUTO,
+           lambda count: not can_tell(count)),
+    _Clash("group_size", "quick", _COMPARED, lambda size: size == EVIDENCE),
+    _Clash("group_size", "n_surrogates", _COMPARED, lambda size: size == EVIDENCE,
+           lambda count: not count),
+)  # fmt: skip
+# What says nothing without another setting.
+_NEEDED = {
+    "prediction": ("target", "that it predicts"),
+    "pipeline_step": ("pipeline", "that it is of"),
+    "trust_types": ("pipeline", "that holds them"),
+    "encoding": ("target", "whose means categories become"),
+}
+
+
 def settled(asked: Settings) -> Settings:
     """Settings with what the preset says; refuses what does not go together."""
     shares = {name: share_of(getattr(asked, name)) for name in ("group_size", "min_group_size")}
@@ -34,99 +87,32 @@ def settled(asked: Settings) -> Settings:
         check_whole(name, getattr(asked, name))
     check_choice("effort", asked.effort, EFFORTS)
     check_n_groups(asked.n_groups, asked.group_size)
-    for why in _clashes(asked):
-        raise InputError(why)
+    given = asked.asked()
+    for clash in _CLASHES:
+        if clash.holds(asked):
+            raise InputError(clash.sentence(asked))
+    for name, (needed, why) in _NEEDED.items():
+        if name in given and needed not in given:
+            raise InputError(
+                f"{_as_asked(asked, name)} was given without the {needed} {why}. Give that, too "
+                f"({parameter_label(needed)}), or leave the former out."
+            )
+    if asked.n_groups != AUTO and int(asked.n_groups) > MOST_GROUPS:
+        raise InputError(
+            f"{_as_asked(asked, 'n_groups')} was given, but an audit tells of up to {MOST_GROUPS} "
+            f"left-out groups and the rest. Use {parameter_label('n_groups', MOST_GROUPS)} or less."
+        )
     if asked.preset is None:
         return asked
     check_choice("preset", asked.preset, PRESETS)
-    given = asked.asked()
-    for name in _SETTLED:
-        if name in given and given[name] != getattr(PRESETS[asked.preset], name):
-            raise InputError(
-                f"{parameter_label(name, given[name])} was given, but the preset {asked.preset!r} "
-                "settles it: its search chooses sizes itself. Leave it out, or the preset."
-            )
     preset = replace(PRESETS[asked.preset], **given)
     return preset if preset.target is not None else replace(preset, encoding="free")
 
 
-def _clashes(asked: Settings) -> Iterator[str]:
-    """What does not go together in some settings, and what to do."""
-    label, preset = parameter_label, asked.preset
-    if asked.prediction is not None and asked.target is None:
-        yield (
-            f"{label('prediction')} is given, but not what it predicts. Name that column, too "
-            f"({label('target', 'COLUMN')}), or leave the prediction out."
-        )
-    if asked.features is not None and asked.pipeline is not None:
-        yield (
-            f"{label('features')} and {label('pipeline')} were both given; either says what the "
-            "representation sees. Give one of them."
-        )
-    for name in ("pipeline_step", "trust_types"):
-        if getattr(asked, name) is not None and asked.pipeline is None:
-            yield (
-                f"{label(name, getattr(asked, name))} is about a pipeline, but none was given. "
-                f"Give it ({label('pipeline')}), or leave that out."
-            )
-    if preset is not None and (asked.features is not None or asked.pipeline is not None):
-        yield (
-            f"The preset {preset!r} has an encoding of its own, but features or a pipeline were "
-            "given. Leave the preset out."
-        )
-    if asked.rows and asked.min_cell > 1:
-        yield (
-            f"{label('rows', asked.rows)} shows single rows, but nothing of fewer than "
-            f"{asked.min_cell} rows is to be told. If these may be handed on, add "
-            f"{label('min_cell', 0)}; or leave the rows out."
-        )
-    if asked.n_groups != 1:
-        yield from _made_for_one_group(asked)
-    if preset is None and asked.encoding == "target" and asked.target is None:
-        yield (
-            f"{label('encoding', 'target')} makes categories the target's mean, but there is no "
-            f"target. Name one ({label('target')}), or leave that out."
-        )
-    untested = preset is None and (asked.quick or not asked.n_surrogates)
-    if untested and asked.group_size == EVIDENCE:
-        yield (
-            f"{label('group_size', EVIDENCE)} compares sizes with surrogate tables, but none were "
-            f"asked for. Give {label('n_surrogates', 99)}, or a size: {label('group_size', 200)}."
-        )
-
-
-def _made_for_one_group(asked: Settings) -> Iterator[str]:
-    """What several left-out groups do not go together with."""
-    label = parameter_label
-    found, one = label("n_groups", asked.n_groups), label("n_groups", 1)
-    if asked.preset is not None:
-        yield (
-            f"{found} was given, but the preset {asked.preset!r} is a protocol for one left-out "
-            f"group. Leave the preset out, or use {one}."
-        )
-    if asked.encoding != "free":
-        yield (
-            f"{found} was given with {label('encoding', asked.encoding)}, but how far the target's "
-            "means decide who is left out is looked at for one left-out group only. Use "
-            f"{label('encoding', 'free')}, or {one}."
-        )
-    if asked.n_groups == AUTO and (asked.quick or not can_tell(asked.n_surrogates)):
-        yield (
-            f"{found} counts groups by {label('n_surrogates', 19)} surrogate tables or more, but "
-            f"they were not asked for. Give {label('n_surrogates', 99)}, without "
-            f"{label('quick', True)}; or a number of groups: {label('n_groups', 2)}."
-        )
-    if asked.n_groups != AUTO and int(asked.n_groups) > MOST_GROUPS:
-        yield (
-            f"{found} was given, but an audit tells of up to {MOST_GROUPS} left-out groups and "
-            f"the rest. Use {label('n_groups', MOST_GROUPS)} or less."
-        )
-    if asked.group_size == EVIDENCE:
-        yield (
-            f"{found} was given with {label('group_size', EVIDENCE)}, which sizes one left-out "
-            f"group. With {label('n_groups', AUTO)} the evidence counts and sizes them; otherwise "
-            f"give a size for all, or leave {label('group_size')} out."
-        )
+def _as_asked(asked: Settings, name: str) -> str:
+    """A setting as people asked for it, with its value where that can be shown."""
+    value = getattr(asked, name)
+    return parameter_label(name, *([value] if isinstance(value, str | int | float) else []))
 
 
 def call(asked: Settings, path: str | None) -> str:

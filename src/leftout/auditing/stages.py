@@ -283,10 +283,7 @@ class AuditPipeline:
 
     def _subgroups(self, now: Audit) -> Audit:
         """With subgroups and known groups."""
-        named, known = named_and_known(
-            now.examined, self.intake, self.settings, self.rows, self.surrogates, self.wide,
-            self.search.n_jobs, self.stages.begin(NAME),
-        )  # fmt: skip
+        named, known = named_and_known(now.examined, self, self.stages.begin(NAME))
         return replace(now, named=named, known=known)
 
     def _afterwards(self, now: Audit) -> Audit:
@@ -312,12 +309,10 @@ class AuditPipeline:
 
     def _costs(self, now: Audit) -> Audit:
         """With what components cost a model, and how a prediction that is there errs."""
-        found, asked = now.examined, self.settings
-        harm, why = measure_harm(
-            found, self.intake, asked, self.search.n_jobs, self.stages.begin(COST), self.given,
-        )  # fmt: skip
+        found = now.examined
+        harm, why = measure_harm(found, self, self.stages.begin(COST))
         guesses = [
-            compare_predictions(group, self.intake, asked.random_state)
+            compare_predictions(group, self.intake, self.settings.random_state)
             for group in found.left_out_groups_
         ]
         paid = [

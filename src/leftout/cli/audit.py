@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from leftout.cli.common import deliver, own_words, reported, takes
-from leftout.settings import AUDIT, DEMO, EXECUTION, NAMES, Settings
+from leftout.settings import AUDIT, DEMO, EXECUTION, Settings
 
 if TYPE_CHECKING:
     from leftout.auditing.result import Audit
@@ -103,17 +103,14 @@ def _run(
             from leftout.engine.run import run
             from leftout.files import check_folder
 
-            asked = {name: given[name] for name in AUDIT if name in given}
             results = ("audit.json", "report.html", "report.pdf", "annex.md")
             check_folder(folder, *results, "groups.csv", "groups.parquet")
             gate = ReleaseGate.of(*(given[name] for name in _GATE))
             gate.check_codes(CODES)
             report("reading the table", 0, 1)
             table, columns = read()
-            for name in (name for name, setting in AUDIT.items() if setting.takes == NAMES):
-                asked[name] = options.names(given[name], columns, name)
-            asked["prediction"] = options.column(given["prediction"], columns, "prediction")
-            asked["target"], asked["positive"] = options.target(given["target"], columns)
+            chosen = options.chosen(given, columns)
+            asked = {name: chosen[name] for name in AUDIT if name in chosen}
             found = run(
                 table,
                 Settings(**asked, command=own_words()),

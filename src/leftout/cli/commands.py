@@ -1,10 +1,11 @@
-"""``leftout groups``, ``harm``, ``fair``, ``compare``: one question to a table each."""
+"""``leftout groups``, ``harm``, ``fair``, ``compare``, one question to a table each; ``serve``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,57 +13,50 @@ from leftout import __version__
 from leftout.cli.common import deliver, own_words, reported, show_or_dump, takes
 
 if TYPE_CHECKING:
-    import pandas as pd
     from rich.console import Console
 
     from leftout.data.encoder import TableEncoder
-    from leftout.data.preparation import PreparedTable
     from leftout.data.sources import Source
     from leftout.running import Report
 
 # Subgroups that are listed, and random groups that known ones are compared with.
 _TOP, _PERMUTATIONS = 10, 199
+# What the page needs, and other commands do not.
+_OF_PAGE = ("starlette", "uvicorn", "python_multipart")
 
 
-class _Found(NamedTuple):
-    """What a command found: how it is printed, and as data."""
-
-    show: Callable[[Console], None]
-    data: dict[str, Any]
+# How what was found is printed, and the same as data.
+Found = tuple[Callable[["Console"], None], dict[str, Any]]
 
 
-def _run(given: dict[str, Any], find: Callable[[Source, dict[str, Any], Report], _Found]) -> None:
+def _run(given: dict[str, Any], find: Callable[[Source, dict[str, Any], Report], Found]) -> None:
     """Read the table, find, and print what was found."""
     with reported(given["quiet"]) as report:
+        from leftout.cli import options
         from leftout.data.sources import Source
         from leftout.running import collected_warnings
 
         report("reading the table", 0, 1)
         source = Source.of(given["table"], given["sheet"])
         with collected_warnings() as notes:
-            found = find(source, given, report)
+            show, found = find(source, options.chosen(given, source.table), report)
     notes = [*source.notes, *notes]
     for note in notes:
         click.echo(f"Note: {note}", err=True)
-    data = {"leftout_version": __version__, "command": own_words(), **found.data, "notes": notes}
-    show_or_dump(found.show, data if given["as_json"] else None)
+    data = {"leftout_version": __version__, "command": own_words(), **found, "notes": notes}
+    show_or_dump(show, data if given["as_json"] else None)
 
 
-def _encoder(
-    raw: pd.DataFrame, given: dict[str, Any], aside: list[Any], drop: list[Any]
-) -> TableEncoder:
-    """An encoder as options ask for it; columns ``aside`` are not there, some more are dropped."""
-    from leftout.cli import options
+def _encoder(given: dict[str, Any], aside: Sequence[Any] = (), **more: Any) -> TableEncoder:
+    """An encoder as options ask for it; they may name columns ``aside``, which it does not see."""
     from leftout.data.encoder import TableEncoder
 
-    chosen = {
-        name: [column for column in options.names(given[name], raw, name) if column not in aside]
+    asked = {
+        name: [column for column in given[name] if column not in aside]
         for name in ("categorical", "numeric", "drop")
     }
-    return TableEncoder(
-        chosen["categorical"], numeric=chosen["numeric"], drop=[*drop, *chosen["drop"]],
-        missing=given["missing"], dictionary=given["dictionary"],
-    )  # fmt: skip
+    asked |= {name: given[name] for name in ("missing", "dictionary")}
+    return TableEncoder(**(asked | more))
 
 
 @click.command()
@@ -81,12 +75,19 @@ def groups(**given: Any) -> None:
     _run(given, _groups)
 
 
-def _groups(source: Source, given: dict[str, Any], report: Report) -> _Found:
+def _groups(source: Source, given: dict[str, Any], report: Report) -> Found:
+    from leftout.checks import generator
     from leftout.cli import terminal
+    from leftout.data.preparation import prepare_table
     from leftout.groups.known import known_groups
     from leftout.groups.subgroups import named_groups
+    from leftout.settings import Reading
 
-    intake, known = _taken_in(source, given), None
+    # as an audit takes it in: the same numbers, and the same rows of a sample
+    reading = Reading(**{each.name: given[each.name] for each in fields(Reading)
+                         if each.name in given})  # fmt: skip
+    rng, known = generator(given["random_state"]).spawn(1)[0], None
+    intake = prepare_table(source, reading, sample=given["sample"], rng=rng)
     asked: dict[str, Any] = {
         "depth": given["depth"], "min_group_size": given["fewest"],
         "random_state": given["random_state"], "n_jobs": given["n_jobs"], "progress": report,
@@ -100,40 +101,17 @@ def _groups(source: Source, given: dict[str, Any], report: Report) -> _Found:
             intake.X, intake.hidden, n_components=named.n_components, permutations=_PERMUTATIONS,
             **asked,
         )  # fmt: skip
-    data = {
-        "table": {
-            "source": intake.source,
-            "rows": len(intake.rows),
-            "rows_in_table": intake.n_rows,
-            "features": intake.X.shape[1],
-            "target": None if intake.target is None else intake.target.name,
-            "positive": intake.positive,
-            "sensitive": intake.sensitive,
-        },
-        "named": named.to_dict(),
-        "known": None if known is None else known.to_dict(),
+    table = {
+        "source": intake.source,
+        "rows": len(intake.rows),
+        "rows_in_table": intake.n_rows,
+        "features": intake.X.shape[1],
+        "target": None if intake.target is None else intake.target.name,
+        "positive": intake.positive,
+        "sensitive": intake.sensitive,
     }
-    return _Found(lambda to: terminal.show_groups(to, named, known), data)
-
-
-def _taken_in(source: Source, given: dict[str, Any]) -> PreparedTable:
-    """The table as an audit takes it in: the same numbers, and the same rows of a sample."""
-    from leftout.checks import generator
-    from leftout.cli import options
-    from leftout.data.preparation import prepare_table
-    from leftout.settings import Reading
-
-    column, positive = options.target(given["target"], source.table)
-    chosen: dict[str, Any] = {
-        name: options.names(given[name], source.table, name)
-        for name in ("categorical", "numeric", "drop", "sensitive")
-    }
-    reading = Reading(
-        target=column, positive=positive, missing=given["missing"],
-        dictionary=given["dictionary"], **chosen,
-    )  # fmt: skip
-    rng = generator(given["random_state"]).spawn(1)[0]
-    return prepare_table(source, reading, sample=given["sample"], rng=rng)
+    data = {"table": table, "named": named.to_dict(), "known": known and known.to_dict()}
+    return lambda to: terminal.show_groups(to, named, known), data
 
 
 @click.command()
@@ -151,40 +129,35 @@ def harm(**given: Any) -> None:
     _run(given, _harm)
 
 
-def _harm(source: Source, given: dict[str, Any], report: Report) -> _Found:
+def _harm(source: Source, given: dict[str, Any], report: Report) -> Found:
     from leftout.cli import options, terminal
     from leftout.downstream.costs import harm as measure
     from leftout.downstream.prediction import compare_prediction
     from leftout.errors import InputError
 
-    raw = source.table
-    target, positive = options.target(given["outcome"], raw)
-    by = options.names(given["groups_col"], raw, "groups_col")
-    prediction = options.column(given["prediction"], raw, "prediction")
+    raw, by, target = source.table, given["groups_col"], given["target"]
+    prediction = given["prediction"]
     aside = [target, *by, *([] if prediction is None else [prediction])]
     if len(set(aside)) < len(aside):
         raise InputError(
             "One column cannot be target, group and prediction at once. Name another for "
             "--target, --groups-col or --prediction."
         )
-    sides, seed = options.groups(raw, by), given["random_state"]
+    sides, compared = options.groups(raw, by), None
+    asked = {name: given[name] for name in ("positive", "random_state")}
     paid = measure(
         raw.drop(columns=aside), raw[target], sides, given["n_components"],
-        encoder=_encoder(raw, given, aside, []), positive=positive, random_state=seed,
-        n_jobs=given["n_jobs"], progress=report,
+        encoder=_encoder(given, aside), n_jobs=given["n_jobs"], progress=report, **asked,
     )  # fmt: skip
-    compared = None
     if prediction is not None:
-        compared = compare_prediction(
-            raw[prediction], raw[target], sides, positive=positive, random_state=seed
-        )
+        compared = compare_prediction(raw[prediction], raw[target], sides, **asked)
     data = {
         "groups_col": list(map(str, by)),
         "harm": paid.to_dict(),
         "prediction": None if prediction is None else str(prediction),
-        "compared": None if compared is None else compared.to_dict(),
+        "compared": compared and compared.to_dict(),
     }
-    return _Found(lambda to: terminal.show_harm(to, paid, compared), data)
+    return lambda to: terminal.show_harm(to, paid, compared), data
 
 
 @click.command()
@@ -201,17 +174,17 @@ def fair(**given: Any) -> None:
     _run(given, _fair)
 
 
-def _fair(source: Source, given: dict[str, Any], report: Report) -> _Found:
+def _fair(source: Source, given: dict[str, Any], report: Report) -> Found:
     from leftout.cli import options, terminal
     from leftout.fair.mitigation import mitigate
 
-    raw = source.table
-    by = options.names(given["groups_col"], raw, "groups_col")
-    encoder, sides = _encoder(raw, given, [], by), options.groups(raw, by)
-    found = mitigate(encoder.fit_transform(raw), sides, given["n_components"], progress=report)
+    by = given["groups_col"]
+    sides = options.groups(source.table, by)
+    X = _encoder(given, drop=[*by, *given["drop"]]).fit_transform(source.table)
+    found = mitigate(X, sides, given["n_components"], progress=report)
     columns = list(map(str, by))
     data = {"groups_col": columns, **found.to_dict()}
-    return _Found(lambda to: terminal.show_fair(to, found, columns), data)
+    return lambda to: terminal.show_fair(to, found, columns), data
 
 
 @click.command()
@@ -241,3 +214,36 @@ def compare(old: str, new: str, out: Path | None, **given: Any) -> None:
         return
     contents: dict[str, str | bytes] = {"compare.html": found.html(), "compare.json": found.json()}
     deliver(out, contents, lambda to: terminal.show_comparison(to, found), data)
+
+
+@click.command()
+@takes("port", "data", "open", "max_upload")
+def serve(port: int, data: Path | None, open: bool, max_upload: str) -> None:
+    """Audit tables in a browser: choose a file, say what matters, read the report.
+
+    Only this machine, and only who has the address that is printed, can open the page; nothing
+    leaves the machine. Ctrl-C stops it; audits are kept.
+    """
+    try:
+        from leftout.data.sources import n_bytes
+        from leftout.page.serving import serve as run
+        from leftout.page.store import home
+        from leftout.page.uploads import Limits
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in _OF_PAGE:
+            raise
+        raise click.ClickException(
+            f"The page needs a package that is not installed ({error.name}). Run: pip install "
+            "'leftout[page]'"
+        ) from error
+    upload = n_bytes(max_upload, "max_upload")
+    try:
+        run(port, data or home(), Limits(upload=upload), _announce, open)
+    except KeyboardInterrupt:
+        pass
+    click.echo("Stopped. Audits are kept.", err=True)
+
+
+def _announce(address: str) -> None:
+    click.echo(f"Open {address}")
+    click.echo("Only this machine can. Ctrl-C stops the server; audits are kept.", err=True)

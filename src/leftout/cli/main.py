@@ -10,9 +10,8 @@ import click
 
 from leftout import __version__
 from leftout.cli.audit import audit, demo
-from leftout.cli.commands import compare, fair, groups, harm
+from leftout.cli.commands import compare, fair, groups, harm, serve
 from leftout.cli.common import stop
-from leftout.cli.serve import serve
 from leftout.errors import GateError, InputError, asked_by
 from leftout.settings import as_option
 

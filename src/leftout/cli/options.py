@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from leftout.data.cleaning import clean
 from leftout.data.columns import column_of, find
 from leftout.data.frames import column_names
 from leftout.errors import InputError
+from leftout.settings import NAMES, SETTINGS
 from leftout.text import unambiguous
 
 if TYPE_CHECKING:
@@ -22,6 +23,19 @@ if TYPE_CHECKING:
 _MOST_GROUPS = 100
 # Numbers and dates are cut into so many bands, and rarer values than this are pooled.
 _BANDS, _FEWEST_ROWS = 4, 30
+
+
+def chosen(given: Mapping[str, Any], table: Any) -> dict[str, Any]:
+    """What was given, with columns of the table, and the value that counts, where texts say so."""
+    found = dict(given)
+    for name in SETTINGS.keys() & given.keys():
+        if SETTINGS[name].takes == NAMES or name == "groups_col":
+            found[name] = names(given[name], table, name)
+        elif name in ("target", "outcome"):
+            found["target"], found["positive"] = target(given[name], table)
+        elif name == "prediction" and given[name] is not None:
+            found[name] = find(list(table.columns), given[name], name)
+    return found
 
 
 def target(text: str | None, table: pd.DataFrame) -> tuple[Any, str | None]:
@@ -35,11 +49,6 @@ def target(text: str | None, table: pd.DataFrame) -> tuple[Any, str | None]:
     places = [place for place, char in enumerate(text) if char == "="]
     place = next((p for p in reversed(places) if text[:p] in known), places[0])
     return find(list(table.columns), text[:place], "target"), text[place + 1 :]
-
-
-def column(text: str | None, table: pd.DataFrame, option: str) -> Any:
-    """A column by its name; None where none is named."""
-    return None if text is None else find(list(table.columns), text, option)
 
 
 def names(texts: str | Sequence[str], table: pd.DataFrame, option: str) -> list[Any]:
