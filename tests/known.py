@@ -530,12 +530,10 @@ AGE = Condition("age", "range", "age >= 40", low=40.0)
 
 
 def named_group(*conditions, **changed):
-    size = changed.get("size", 217)
     settled = {
         "conditions": conditions,
-        "mask": np.arange(REST + GROUP) < size,
-        "size": size,
-        "share": size / (REST + GROUP),
+        "rows": np.arange(changed.pop("size", 217)),
+        "n_rows": REST + GROUP,
         "loss": 0.707,
         "rest_loss": 0.053,
         "worth": 9.6,

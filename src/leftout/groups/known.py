@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations, count, groupby
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from leftout.checks import check_several, check_whole, generator, is_int
 from leftout.data.binning import Stratum, known_columns, strata
-from leftout.data.conditions import Condition, Mask
 from leftout.data.matrix import check_matrix, reordered
 from leftout.errors import InputError, parameter_label
 from leftout.files import Serializable
-from leftout.groups.cross_fitting import cross_fitted
-from leftout.groups.permutation import Groups, permutation_test, permuting_steps
+from leftout.groups.conditioned import ConditionedGroup, measure_groups, permuting_steps
 from leftout.groups.problem_setup import build_problem
 from leftout.groups.sizes import smallest_named
-from leftout.linalg.losses import shared_pca
-from leftout.linalg.significance import LEVEL, Interval, can_tell, describe_p
+from leftout.linalg.significance import LEVEL, can_tell, describe_p
 from leftout.representation.base import features_of
-from leftout.running import Report, Steps, clean_interrupts, collected_warnings, one_thread, warn
+from leftout.running import Report, Steps, clean_interrupts, collected_warnings, warn
 from leftout.text import as_name, counted, leading, listed, number, points, shortened
 
 # A group that loses less than this share of its variance beyond random groups is not left out: of
@@ -37,75 +33,38 @@ _MEASURED = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
-class KnownGroup(Serializable):
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KnownGroup(ConditionedGroup):
     """One group: what holds for its rows, and how PCA serves it.
 
     Attributes
     ----------
-    conditions : tuple of Condition
-    text : str
-        Such as ``sex = Female and race = Black``.
     labels : dict of str
         What the group is called under the name of each of its columns.
-    rows : array of int
-    size, share : int and float
-        How many rows, and of all rows.
     too_small : bool
         Whether it, or what it leaves, has too few rows to say more; then the rest is nan.
     retained, retained_own : float
         Share of its variance, about the table's mean, that the shared PCA keeps, and its own would.
-    loss, rest_loss : float
-        Average loss of its rows, and of the others.
-    random, random_high : float
-        What random groups of that size lose on average, and 95% of them at most.
+    random_high : float
+        What 95% of random groups of that size lose at most.
     p_value : float
         How often some random group stands out as far, of all that were looked at.
     p_alone : float
         How often a random group of its size loses as much, not corrected for the others.
-    cross_fitted : Interval
-        Loss on rows that neither PCA has seen, and its 95% interval.
     left_out : bool
         Whether it loses more than random groups (``p_value`` is 0.05 or less), more than the rest,
         and at least a hundredth of its variance more than random groups do.
     """
 
-    also = ("text", "size", "share", "left_out")
-    hidden = ("rows", "n_rows")
+    also = (*ConditionedGroup.also, "left_out")
 
-    conditions: tuple[Condition, ...]
     labels: dict[str, str]
-    rows: NDArray[np.intp] = field(repr=False)
-    n_rows: int = field(repr=False)
     too_small: bool = False
     retained: float = np.nan
     retained_own: float = np.nan
-    loss: float = np.nan
-    rest_loss: float = np.nan
-    random: float = np.nan
     random_high: float = np.nan
     p_value: float = np.nan
     p_alone: float = np.nan
-    cross_fitted: Interval = Interval(np.nan, np.nan, np.nan)
-
-    @property
-    def text(self) -> str:
-        return " and ".join(condition.text for condition in self.conditions)
-
-    @property
-    def size(self) -> int:
-        return len(self.rows)
-
-    @property
-    def share(self) -> float:
-        return self.size / self.n_rows
-
-    @property
-    def mask(self) -> Mask:
-        """True in the group's rows."""
-        mask = np.zeros(self.n_rows, dtype=bool)
-        mask[self.rows] = True
-        return mask
 
     @property
     def left_out(self) -> bool:
@@ -374,44 +333,31 @@ def known_groups(
         ways = _ways(parts, depth, smallest)
     for text in notes:
         warn(text)
-    rng, folding = generator(random_state).spawn(2)
+    rngs = generator(random_state).spawn(2)
     steps = Steps(permuting_steps(permutations) + 1, progress)
     steps.tell("known groups")
-    large = [group for way in ways for group in way if not group.too_small]
     numbers, place = np.full((n_rows, len(ways)), -1), count()
     for column, way in enumerate(ways):
         for group in way:
             numbers[group.rows, column] = -1 if group.too_small else next(place)
-    rows, kept = problem.rows(), problem.norms_and_kept[1]
-    with one_thread():
-        axes = shared_pca(problem.loss, problem.pooled, d).axes
-        looked = Groups.of(rows @ axes.T, kept, d, numbers)
-        here, rest = looked.shares(rest=True)
-    chance = permutation_test(looked, permutations, rng, n_jobs, steps)
-    masks = [group.mask for group in large]
-    fitted = cross_fitted(X, masks, d, folds=folds, rng=folding, representation=representation)
-    variance = np.where(here.variance > 0.0, here.variance, np.nan)
-    figures = pd.DataFrame({
-        "retained": here.kept / variance,
-        "retained_own": here.own / variance,
-        "loss": here.losses / looked.sizes,
-        "rest_loss": rest.losses / (n_rows - looked.sizes),
-        "random": chance.random,
-        "random_high": chance.high,
-        "p_value": chance.corrected,
-        "p_alone": chance.alone,
-    })  # fmt: skip
-    found = (
-        replace(group, cross_fitted=around.loss, **line)
-        for group, around, line in zip(large, fitted, figures.to_dict("records"), strict=True)
-    )
+    lines = iter(
+        measure_groups(
+            problem, X, numbers, permutations, rngs=rngs, folds=folds,
+            representation=representation, n_jobs=n_jobs, steps=steps,
+        )
+    )  # fmt: skip
+    norms, kept = problem.norms_and_kept
     steps.tell("known groups", 1)
     return KnownGroups(
         columns=[part.name for part in parts],
-        groups=[group if group.too_small else next(found) for way in ways for group in way],
+        groups=[
+            group if group.too_small else replace(group, **next(lines))
+            for way in ways
+            for group in way
+        ],
         n_rows=n_rows,
         n_components=d,
-        retained=float(kept.sum() / np.vdot(rows, rows)),
+        retained=float(kept.sum() / norms.sum()),
         smallest=smallest,
         permutations=permutations,
         notes=notes,

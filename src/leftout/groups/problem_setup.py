@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from leftout.data.conditions import Mask
@@ -248,14 +247,6 @@ class Rows(NamedTuple):
         return self._replace(
             Z=np.ascontiguousarray(self.Z[:, :q]), eigenvalues=self.eigenvalues[:q]
         )
-
-    def loss(self, rows: NDArray[np.intp] | Mask) -> float:
-        """Average loss of some rows."""
-        Z, kept = self.Z[rows], float(self.kept[rows].sum())
-        # both products have the same eigenvalues, but for zeros
-        S = Z @ Z.T if len(Z) < Z.shape[1] else Z.T @ Z
-        own = float(np.linalg.eigvalsh(S)[max(len(S) - self.d, 0) :].sum())
-        return (own - kept) / len(Z) - self.shift
 
     def difference(self, mask: Mask) -> float:
         """Loss of some rows minus that of the others; 0 where either is empty."""

@@ -17,7 +17,7 @@ from leftout.data.matrix import check_matrix, check_rows
 from leftout.data.roles import assign, level_of
 from leftout.errors import InputError, parameter_label
 from leftout.files import Serializable
-from leftout.groups.cross_fitting import cross_fitted
+from leftout.groups.conditioned import ConditionedGroup, measure_groups, permuting_steps
 from leftout.groups.decomposition import LossParts
 from leftout.groups.outcome import Outcome, outcomes
 from leftout.groups.problem_setup import Rows, build_problem
@@ -25,14 +25,11 @@ from leftout.groups.sizes import smallest_named
 from leftout.groups.subgroup_search import (
     BINS,
     Key,
-    Line,
     SubgroupQuery,
     SubgroupSearch,
     conditions_on,
 )
-from leftout.linalg.losses import Array
-from leftout.linalg.problem import Problem
-from leftout.linalg.significance import Interval, can_tell, describe_p
+from leftout.linalg.significance import can_tell, describe_p
 from leftout.representation.base import features_of
 from leftout.running import Report, Steps, clean_interrupts, one_thread
 from leftout.settings import TENTH
@@ -44,60 +41,41 @@ SIX = 6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NamedGroup(Serializable):
+class NamedGroup(ConditionedGroup):
     """A group that conditions on raw columns name.
+
+    The interval of its loss does not cover that the name was chosen by its loss on these rows: of
+    the first name it held the true loss in 90% of 200 simulated tables (75 to 98% by kind).
 
     Attributes
     ----------
-    conditions : tuple of Condition
-        Joined by "and".
     condition : str
-        The same in words.
-    mask : array of shape (m,)
-        Its rows.
-    size, share : int and float
-        How many rows, and of all rows.
-    loss, rest_loss : float
-        Average loss of the group, and of all other rows.
+        Its conditions in words.
     worth : float
         ``size ** weight * (loss - rest_loss)``, by which names are ranked.
     new : float
         Share of its rows that no group before it in the list covers.
     covers : float
         Share of the worst-represented tenth that it covers together with those before it.
-    random : float
-        What random groups of that size lose on average.
-    cross_fitted : Interval
-        The loss on rows that neither its own nor the shared components have seen, and its 95%
-        interval. That does not cover that the name was chosen by its loss on these rows: of the
-        first name it held the true loss in 90% of 200 simulated tables (75 to 98% by kind).
     outcome : Outcome or None
         How the target differs from the rest's.
     why : LossParts or None
         What surrogate tables explain of its loss; None where there were none.
     """
 
-    also = ("condition",)
-    hidden = ("mask", "key")
+    also = ("condition", "size", "share")
+    hidden = (*ConditionedGroup.hidden, "key")
 
-    conditions: tuple[Condition, ...]
-    mask: Mask
-    size: int
-    share: float
-    loss: float
-    rest_loss: float
     worth: float
     new: float
     covers: float
-    random: float
-    cross_fitted: Interval
     outcome: Outcome | None = None
     why: LossParts | None = None
     key: Key  # how the search calls it
 
     @property
     def condition(self) -> str:
-        return " and ".join(condition.text for condition in self.conditions)
+        return self.text
 
     @property
     def brief(self) -> str:
@@ -346,24 +324,35 @@ def named_groups(
         query = SubgroupQuery(smallest, float(weight), depth)
         search = SubgroupSearch(rows.leading(), conditions_on(columns, BINS, smallest), query)
         lines, looked = search.best_first(top, distinct, n_jobs)
-        steps.tell("what they lose", 1)
-        rng = generator(random_state)
-        measured = _figures(lines, rows, problem, matrix, rng, representation, worst)
-        groups = [
+    steps.tell("what they lose", 1)
+    of_tenth, *rngs = generator(random_state).spawn(3)
+    if worst is None:
+        tenths = replace(problem, group_size=max(1, round(TENTH * len(matrix))))
+        worst = Alternating().maximise(tenths, SolverContext(rng=of_tenth)).labels == 1
+    masks = np.array([line.mask for line in lines]).reshape(-1, len(matrix))
+    numbers = np.where(masks, np.arange(len(lines))[:, None], -1).T
+    figures = measure_groups(
+        problem, matrix, numbers, _RANDOM, rngs=rngs, representation=representation,
+        n_jobs=n_jobs, steps=Steps(permuting_steps(_RANDOM), None),
+    )  # fmt: skip
+    covered = np.logical_or.accumulate(masks)[:, worst].mean(axis=1).tolist()
+    groups = []
+    for line, of_line, covers in zip(lines, figures, covered, strict=True):
+        told = {name: of_line[name] for name in ("loss", "rest_loss", "random", "cross_fitted")}
+        groups.append(
             NamedGroup(
                 key=line.subgroup.key,
                 conditions=search.conditions(line.subgroup.key),
-                mask=line.mask,
-                size=line.subgroup.size,
-                share=line.subgroup.size / len(matrix),
-                worth=line.subgroup.size**weight * (figures["loss"] - figures["rest_loss"]),
+                rows=np.flatnonzero(line.mask),
+                n_rows=len(matrix),
+                worth=line.subgroup.size**weight * (told["loss"] - told["rest_loss"]),
                 new=line.new,
+                covers=covers,
                 outcome=None if aim is None else outcomes(aim, line.mask, levels)[0],
-                **figures,
+                **told,
             )
-            for line, figures in zip(lines, measured, strict=True)
-        ]
-        steps.tell("what they lose", 1)
+        )
+    steps.tell("what they lose", 1)
     return NamedGroups(
         groups=groups,
         smallest=smallest,
@@ -374,35 +363,3 @@ def named_groups(
         complete=looked.complete,
         columns=list(search.columns),
     )
-
-
-def _figures(
-    lines: list[Line],
-    rows: Rows,
-    problem: Problem,
-    X: Array,
-    rng: np.random.Generator,
-    representation: Any,
-    tenth: Mask | None,
-) -> Iterator[dict[str, Any]]:
-    """What the groups of a list lose, beside random ones of their sizes."""
-    if not lines:
-        return
-    of_tenth, of_random, of_folds = rng.spawn(3)
-    if tenth is None:
-        tenths = replace(problem, group_size=max(1, round(TENTH * len(X))))
-        tenth = Alternating().maximise(tenths, SolverContext(rng=of_tenth)).labels == 1
-    masks = [line.mask for line in lines]
-    fitted = cross_fitted(X, masks, problem.d, rng=of_folds, representation=representation)
-    covered = np.logical_or.accumulate(masks)
-    for line, around, so_far in zip(lines, fitted, covered, strict=True):
-        rest, loss = problem.losses(line.mask.astype(np.int8))[0].tolist()
-        size = line.subgroup.size
-        draws = (of_random.choice(len(X), size, replace=False) for _ in range(_RANDOM))
-        yield {
-            "loss": loss,
-            "rest_loss": rest,
-            "covers": float(so_far[tenth].mean()),
-            "random": float(np.mean([rows.loss(drawn) for drawn in draws])),
-            "cross_fitted": around.loss,
-        }

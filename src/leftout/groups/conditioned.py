@@ -1,25 +1,31 @@
-"""Losses of many groups that overlap, and what they are when membership is permuted.
+"""Groups that conditions name, which may overlap: what they lose, and what random groups lose.
 
-One permutation moves the rows of all known columns together: ``order[i]`` takes the known values of
-row ``i``, so that all groups keep their sizes and overlaps. Moments are taken once for cells, rows
-that are in the same groups; those of a group are sums over its cells.
+Random groups are these after a permutation of the rows that known values belong to, all columns
+together: ``order[i]`` takes the known values of row ``i``, so that groups keep their sizes and
+overlaps. Moments are taken once for cells, rows that are in the same groups; those of a group are
+sums over its cells.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from leftout.data.binning import Places
-from leftout.groups.problem_setup import leading_axes
+from leftout.data.conditions import Condition, Mask
+from leftout.files import Serializable
+from leftout.groups.cross_fitting import FOLDS, cross_fitted
+from leftout.groups.problem_setup import Rows
 from leftout.linalg.bounds import top_sums
 from leftout.linalg.losses import Array
 from leftout.linalg.moments import cell_moments
-from leftout.linalg.significance import corrected_p_values, p_value
+from leftout.linalg.problem import Problem
+from leftout.linalg.significance import Interval, corrected_p_values, p_value
 from leftout.running import Steps, imap_ordered, one_thread
 
 # Losses up to this share of the table's variance are rounding.
@@ -32,6 +38,103 @@ _BLOCK = 1 << 23
 _WAYS = 30
 # Permutations that a thread does before it reports.
 _AT_ONCE = 8
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ConditionedGroup(Serializable):
+    """The rows for which some conditions hold, and what they lose.
+
+    Attributes
+    ----------
+    conditions : tuple of Condition
+        Joined by "and".
+    text : str
+        The same in words: ``sex = Female and race = Black``.
+    rows : array of int
+    size, share : int and float
+        How many rows, and of all rows.
+    loss, rest_loss : float
+        Average loss of its rows, and of the others.
+    random : float
+        What random groups of that size lose on average.
+    cross_fitted : Interval
+        The loss on rows that neither its own nor the shared components have seen, and its 95%
+        interval.
+    """
+
+    also: ClassVar[tuple[str, ...]] = ("text", "size", "share")
+    hidden: ClassVar[tuple[str, ...]] = ("rows", "n_rows")
+
+    conditions: tuple[Condition, ...]
+    rows: NDArray[np.intp] = field(repr=False)
+    n_rows: int = field(repr=False)
+    loss: float = np.nan
+    rest_loss: float = np.nan
+    random: float = np.nan
+    cross_fitted: Interval = Interval(np.nan, np.nan, np.nan)
+
+    @property
+    def text(self) -> str:
+        return " and ".join(condition.text for condition in self.conditions)
+
+    @property
+    def size(self) -> int:
+        return len(self.rows)
+
+    @property
+    def share(self) -> float:
+        return self.size / self.n_rows
+
+    @property
+    def mask(self) -> Mask:
+        """True in the group's rows."""
+        mask = np.zeros(self.n_rows, dtype=bool)
+        mask[self.rows] = True
+        return mask
+
+
+def measure_groups(
+    problem: Problem,
+    X: Array,
+    ways: Places,
+    permutations: int,
+    *,
+    rngs: Sequence[np.random.Generator],
+    folds: int = FOLDS,
+    representation: Any = None,
+    n_jobs: int | None = None,
+    steps: Steps,
+) -> list[dict[str, Any]]:
+    """What each group loses, beside its rest, random groups, and on rows not seen.
+
+    ``ways`` part the rows: shape (m, ways), with the number of each row's group by each of them,
+    and -1 where it is in none. Groups are numbered through from 0, way by way.
+    """
+    for_order, for_folds = rngs
+    with one_thread():
+        looked = Groups.of(Rows.of(problem), ways)
+        here, rest = looked.shares(rest=True)
+    chance = permutation_test(looked, permutations, for_order, n_jobs, steps)
+    masks = [way == group for way in ways.T for group in np.unique(way[way >= 0])]
+    fitted = cross_fitted(
+        X, masks, problem.d, folds=folds, rng=for_folds, representation=representation
+    )
+    variance = np.where(here.variance > 0.0, here.variance, np.nan)
+    columns = {
+        "retained": here.kept / variance,
+        "retained_own": here.own / variance,
+        "loss": here.losses / looked.sizes,
+        "rest_loss": rest.losses / (len(ways) - looked.sizes),
+        "random": chance.random,
+        "random_high": chance.high,
+        "p_value": chance.corrected,
+        "p_alone": chance.alone,
+    }
+    lines = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [
+        dict(zip(columns, line, strict=True), cross_fitted=around.loss)
+        for line, around in zip(lines, fitted, strict=True)
+    ]
 
 
 class Shares(NamedTuple):
@@ -77,41 +180,34 @@ class Cells:
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of rows that may overlap, in coordinates of the table's principal axes."""
+    """Groups of rows that may overlap."""
 
-    rows: Array  # of the centred table
-    kept: Array  # of each row, by the shared representation
-    pooled: Array  # second moments of the rows
-    d: int
+    rows: Rows
     cells: list[Cells]
     sizes: Array
 
     @classmethod
-    def of(cls, rows: Array, kept: Array, d: int, ways: Places) -> Groups:
-        """Groups of several ways to part the rows: the number of each row's group by each of them.
-
-        Groups are numbered through from 0; a row that is in none has -1. Shape (m, ways).
-        """
+    def of(cls, rows: Rows, ways: Places) -> Groups:
+        """Groups of several ways to part the rows."""
         sizes = np.bincount(ways[ways >= 0]).astype(float)
-        return cls(rows, kept, rows.T @ rows, d, _parted(ways, rows.shape[1]), sizes)
+        return cls(rows, _parted(ways, rows.Z.shape[1]), sizes)
 
     def leading(self) -> Groups:
         """The same in the leading axes alone, where there are many: quicker to look at."""
-        q = leading_axes(np.diagonal(self.pooled), self.d)
-        rows = np.ascontiguousarray(self.rows[:, :q])
-        return replace(self, rows=rows, pooled=self.pooled[:q, :q])
+        return replace(self, rows=self.rows.leading())
 
     def losses(self, moved: Places | None = None) -> Array:
         """Every group's average loss; nothing but rounding is nothing."""
         totals = self.shares(moved)[0].losses
-        return np.where(totals > _NOTHING * np.trace(self.pooled), totals, 0.0) / self.sizes
+        return np.where(totals > _NOTHING * self.rows.eigenvalues.sum(), totals, 0.0) / self.sizes
 
     def shares(self, moved: Places | None = None, rest: bool = False) -> list[Shares]:
         """What is kept of every group, and of its ``rest``; rows are ``moved`` or where they are.
 
         In a move, row ``i`` hands what groups it is in to row ``moved[i]``.
         """
-        n, d = len(self.pooled), self.d
+        Z, d, kept_of = self.rows.Z, self.rows.d, self.rows.kept + self.rows.shift
+        pooled, n = np.diag(self.rows.eigenvalues), Z.shape[1]
         sides = [Shares(*np.empty((3, len(self.sizes)))) for _ in range(1 + rest)]
         step = max(1, _BLOCK // n**2)
         for cells in self.cells:
@@ -119,14 +215,14 @@ class Groups:
             if moved is not None:
                 codes = np.empty_like(codes)
                 codes[moved] = cells.codes
-            parts = cell_moments(codes, n_cells, self.rows, self.pooled[None]).reshape(-1, n * n)
-            kept = cells.members @ np.bincount(codes, self.kept, n_cells)
-            for side, each in zip(sides, (kept, self.kept.sum() - kept), strict=False):
+            parts = cell_moments(codes, n_cells, Z, pooled[None]).reshape(-1, n * n)
+            kept = cells.members @ np.bincount(codes, kept_of, n_cells)
+            for side, each in zip(sides, (kept, kept_of.sum() - kept), strict=False):
                 side.kept[cells.groups] = each
             for start in range(0, len(cells.groups), step):
                 at = cells.groups[start : start + step]
                 second = (cells.members[start : start + step] @ parts).reshape(-1, n, n)
-                for side, S in zip(sides, (second, self.pooled - second), strict=False):
+                for side, S in zip(sides, (second, pooled - second), strict=False):
                     side.variance[at] = np.trace(S, axis1=1, axis2=2)
                     side.own[at] = top_sums(S, d)
         return sides
@@ -183,5 +279,5 @@ def permuting_steps(permutations: int) -> int:
 
 
 def _permuted(groups: Groups, rngs: Sequence[np.random.Generator]) -> Array:
-    n_rows = len(groups.rows)
+    n_rows = len(groups.rows.Z)
     return np.stack([groups.losses(rng.permutation(n_rows)) for rng in rngs])
