@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
+from sklearn.decomposition import PCA
 
 import naive
 from leftout import group_losses
@@ -59,19 +60,21 @@ def test_held_out_and_in_sample_are_the_definitions(seed, n, d, n_folds):
         assert_allclose(found.in_sample, wanted, atol=1e-10 * scale)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_influences_are_derivatives_by_the_rows_weights(seed):
+@pytest.mark.parametrize(("seed", "weighted"), [(0, False), (1, False), (2, True), (3, True)])
+def test_influences_are_derivatives_by_the_rows_weights(seed, weighted):
     X, mask = table(80, 5, seed)
-    d, step = 2, 1e-4
-    seen = naive.seen_by_pca(X, "global")
-    axes = naive.components(seen, 5, about_mean=False)
+    d, step, drawn = 2, 1e-4, 0.5 + np.random.default_rng(seed).random(80)
+    counts = drawn / drawn.mean() if weighted else np.ones(80)
+    seen = X - np.average(X, axis=0, weights=counts)
+    axes = naive.components(seen * np.sqrt(counts)[:, None], 5, about_mean=False)
     rows = seen @ axes
-    W = naive.components(rows[mask], d, about_mean=False).T
-    found = influences(rows, mask, np.mean(rows**2, axis=0), W)
+    W = naive.components((rows * np.sqrt(counts)[:, None])[mask], d, about_mean=False).T
+    options = {"weights": counts} if weighted else {}
+    found = influences(rows, mask, np.average(rows**2, axis=0, weights=counts), W, **options)
 
     def moved(row, by):
-        weights = np.ones(80)
-        weights[row] += by
+        weights = counts.copy()
+        weights[row] *= 1.0 + by
         return naive.weighted_loss(X, mask, weights, d, "global")
 
     slopes = [(moved(row, step) - moved(row, -step)) / (2 * step) for row in range(80)]
@@ -230,3 +233,20 @@ def test_intervals_hold_the_loss_of_a_large_table():
         _, low, high = cross_fitted(X, [mask], 2, rng=rng)[0].loss
         inside += low <= truth <= high
     assert 180 <= inside <= 199
+
+
+@pytest.mark.parametrize("representation", [None, PCA(2)])
+def test_weights_count_rows_as_often_as_they_are_repeated(representation):
+    """Copies in one fold; the interval is that of the rows, not of their copies."""
+    X, mask = table(90, 5, 0)
+    weights, folds = np.random.default_rng(0).integers(1, 4, 90), np.arange(90) % 5
+    if representation is not None:
+        representation.fit(X)
+    again, copied, apart = naive.repeated(weights, X, mask, folds)
+    options = {"representation": representation}
+    (by_weight,) = fitted(X, [mask], 2, folds, weights=weights / weights.mean(), **options)
+    (by_rows,) = fitted(again, [copied], 2, apart, **options)
+    assert_allclose(by_weight.in_sample, by_rows.in_sample, rtol=1e-9)
+    assert_allclose(by_weight.held_out, by_rows.held_out, rtol=1e-9)
+    assert_allclose(by_weight.loss.value, by_rows.loss.value, rtol=1e-9)
+    assert by_weight.loss.high - by_weight.loss.low > by_rows.loss.high - by_rows.loss.low

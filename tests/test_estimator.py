@@ -467,3 +467,34 @@ def test_any_share_is_a_share():
     X, groups = table()
     share = FairPCA(Fraction(4, 5)).fit(X, groups=groups)
     assert share.n_components_ == FairPCA(0.8).fit(X, groups=groups).n_components_
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.sampled_from([1.0, 3.7e9]))
+def test_weights_are_repeated_rows_in_any_unit(seed, k, unit):
+    X, groups = table(seed % 1000, m=90, k=k)
+    weights = np.random.default_rng(seed).integers(0, 4, 90)
+    weights[:k] += 1  # no group without a row that counts
+    again, sides = naive.repeated(weights, X, groups)
+    found = FairPCA(2).fit(X, groups=groups, sample_weight=unit * weights)
+    want = FairPCA(2).fit(again, groups=sides)
+    scale = want.variance_
+    np.testing.assert_allclose(found.mean_, want.mean_, atol=1e-9 * np.sqrt(scale))
+    for name in ("losses_", "baseline_losses_", "max_loss_", "dual_bound_", "price_"):
+        np.testing.assert_allclose(
+            getattr(found, name), getattr(want, name), rtol=1e-9, atol=2e-9 * scale
+        )
+    assert found.sizes_.tolist() == np.bincount(groups[weights > 0]).tolist()
+
+
+def test_components_by_weight_are_those_of_repeated_rows():
+    X, groups = datasets.make_planted(300, 9, 3, 80, random_state=0)
+    weights = np.random.default_rng(0).integers(1, 5, 300)
+    again, sides = naive.repeated(weights, X, groups)
+    found = FairPCA(3).fit(X, groups=groups, sample_weight=weights)
+    want = FairPCA(3).fit(again, groups=sides)
+    np.testing.assert_allclose(
+        found.components_.T @ found.components_, want.components_.T @ want.components_, atol=1e-9
+    )
+    equal = FairPCA(3).fit(X, groups=groups, sample_weight=np.full(300, 0.3))
+    plain = FairPCA(3).fit(X, groups=groups)
+    assert np.array_equal(equal.components_, plain.components_)

@@ -339,3 +339,42 @@ def test_progress_comes_to_its_end():
     told = []
     known_groups(X, known, permutations=20, progress=lambda *step: told.append(step[1:]))
     assert told[0] == (0, 4) and told[-1] == (4, 4)
+
+
+def test_weights_count_rows_as_often_as_they_are_repeated():
+    """Whether a loss is more than that of random groups is a question about rows, not copies."""
+    X, known = people(3)
+    weights = np.random.default_rng(0).integers(1, 4, len(X))
+    again = known.loc[np.repeat(known.index, weights)].reset_index(drop=True)
+    options = {"n_components": 2, "min_group_size": 25}
+    found = known_groups(X, known, sample_weight=weights, permutations=99, **options)
+    want = known_groups(np.repeat(X, weights, axis=0), again, permutations=0, **options)
+    some = ~found.by_group["too_small"]
+    for name in ("share", "retained", "retained_own", "loss", "rest_loss"):
+        np.testing.assert_allclose(
+            found.by_group[name][some], want.by_group[name][some], rtol=1e-9, atol=1e-12
+        )
+    plain = known_groups(X, known, permutations=99, **options)
+    assert found.by_group["size"].tolist() == plain.by_group["size"].tolist()
+    assert found.by_group["random"].max() > 2.0 * want.by_group["loss"].min() > 0.0
+    assert {group.text for group in found.left_out} == {group.text for group in plain.left_out}
+    with pytest.raises(InputError, match=r"Found 1 weights of 0 in sample_weight; here each row"):
+        known_groups(X, known, sample_weight=np.arange(len(X)))
+
+
+def test_random_groups_take_their_rows_weights_along():
+    X, known = people(4, m=120)
+    weights = np.random.default_rng(0).integers(1, 4, 120)
+    found = known_groups(
+        X, known["sex"], n_components=2, permutations=19, sample_weight=weights, random_state=5
+    )
+    rngs = generator(5).spawn(2)[0].spawn(19)
+    masks = [(known["sex"] == value).to_numpy() for value in ("f", "m")]
+    losses = []
+    for rng in rngs:
+        order = rng.permutation(120)
+        moved = np.zeros((2, 120), dtype=bool)
+        for mask, line in zip(masks, moved, strict=True):
+            line[order] = mask
+        losses.append([group_losses(X, line, 2, sample_weight=weights)[1] for line in moved])
+    np.testing.assert_allclose(found.by_group["random"], np.mean(losses, axis=0), rtol=1e-8)

@@ -266,3 +266,21 @@ def test_tables_without_a_name():
     assert {c.column for c in named_groups(X, few).conditions} == {"when", "two"}
     with pytest.raises(InputError, match="The raw table has 60 rows, but X has 120"):
         named_groups(X, few[:60])
+
+
+def test_weights_rank_names_as_repeated_rows_do():
+    table, X = mixed(0)
+    weights = np.random.default_rng(0).integers(1, 4, len(X))
+    again, rows = table.loc[np.repeat(table.index, weights)], np.repeat(X, weights, axis=0)
+    options = {"n_components": 2, "min_group_size": 0.2, "distinct": False}
+    found = named_groups(X, table[["place", "own"]], sample_weight=9.0 * weights, **options)
+    want = named_groups(rows, again[["place", "own"]].reset_index(drop=True), **options)
+    names = [group.condition for group in want]
+    assert [group.condition for group in found] == names and len(names) > 1
+    for one, other in zip(found, want, strict=True):
+        assert one.size == one.mask.sum()
+        assert one.share == pytest.approx(other.share, rel=1e-9)
+        assert one.loss == pytest.approx(other.loss, rel=1e-9)
+        assert one.rest_loss == pytest.approx(other.rest_loss, rel=1e-9, abs=1e-12)
+        # worth is in rows of average weight
+        assert one.worth == pytest.approx(other.worth * np.sqrt(len(X) / len(rows)), rel=1e-9)

@@ -149,6 +149,18 @@ class Counted(NamedTuple):
         return cls(X[places], places, weights)
 
 
+def all_counted(X: Array, sample_weight: ArrayLike | None) -> Array | None:
+    """What each row of a matrix counts, where all do: some statements are about every row."""
+    counted = Counted.of(X, sample_weight)
+    if len(counted.X) < len(X):
+        raise InputError(
+            f"Found {len(X) - len(counted.X):,} weights of 0 in "
+            f"{parameter_label('sample_weight')}; here each row needs a number above it. Drop "
+            "these rows."
+        )
+    return counted.weights
+
+
 def check_rows(table: Any, X: Any, n_rows: int) -> None:
     """One raw row for each row of ``X``, in the same order, as far as that can be told."""
     if n_rows != len(X):

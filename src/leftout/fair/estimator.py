@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from leftout.checks import check_choice, check_groups, check_tolerance
-from leftout.data.matrix import check_finite, check_matrix, check_numbers
+from leftout.data.matrix import Counted, check_finite, check_matrix, check_numbers
 from leftout.errors import InputError
 from leftout.fair.dual import FairSolution, solve_fair
 from leftout.fair.objective import Leading, leading
@@ -198,7 +198,14 @@ class FairPCA(Projection):
         self.centering = centering
         self.tol = tol
 
-    def fit(self, X: Any, y: Any = None, *, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Find the fair projection.
 
         Parameters
@@ -209,12 +216,14 @@ class FairPCA(Projection):
         groups : array of shape (m,), optional
             The group of each row, of any kind that sorts: numbers, strings, booleans. None is one
             group, for which this is ordinary PCA.
+        sample_weight : array of shape (m,), optional
+            How many rows each row stands for: means, moments and losses count it so often.
 
         Returns
         -------
         self
         """
-        self._fitting(X, lambda matrix: self._fit(matrix, groups))
+        self._fitting(X, lambda matrix: self._fit(matrix, groups, sample_weight))
         warn_if_open(self.gap_, self.max_loss_, self.tol, self.variance_, stacklevel=3)
         return self
 
@@ -233,10 +242,13 @@ class FairPCA(Projection):
         warn_if_open(self.gap_, self.max_loss_, self.tol, self.variance_, stacklevel=3)
         return self
 
-    def _fit(self, X: Array, groups: ArrayLike | None) -> None:
-        labels = np.zeros(len(X), dtype=int) if groups is None else groups
-        self.groups_, place = check_groups(labels, len(X))
-        self._solve(summarise(X, self.centering, place, len(self.groups_)))
+    def _fit(self, X: Array, groups: ArrayLike | None, sample_weight: ArrayLike | None) -> None:
+        labels = np.zeros(len(X), dtype=int) if groups is None else np.asarray(groups)
+        check_groups(labels, len(X))
+        X, places, weights = Counted.of(X, sample_weight)
+        self.groups_, place = check_groups(labels[places], len(X))
+        self._solve(summarise(X, self.centering, place, len(self.groups_), weights=weights))
+        self.sizes_ = np.bincount(place)
 
     def _solve(self, table: Summary) -> None:
         everyone = average_second(table.moments)

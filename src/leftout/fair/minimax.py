@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leftout.checks import check_count, check_floor, check_groups, check_whole, generator
+from leftout.data.matrix import Counted
 from leftout.errors import InputError, parameter_label
 from leftout.fair.estimator import Projection
 from leftout.fair.game import ADDED, WARM, Game, Round, leading_projection
@@ -153,7 +154,14 @@ class MinimaxPCA(Projection):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, *, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Find the projection.
 
         Parameters
@@ -163,6 +171,9 @@ class MinimaxPCA(Projection):
         y : ignored
         groups : array of shape (m,), optional
             The group of each row: these are protected too, whatever their size.
+        sample_weight : array of shape (m,), optional
+            How many rows each row stands for; ``group_size`` is then a share of the weight, or what
+            so many average rows weigh. Rows of weight 0 are in no group.
 
         Returns
         -------
@@ -171,19 +182,24 @@ class MinimaxPCA(Projection):
         check_floor("trade_off", self.trade_off)
         check_whole("extra", self.extra)
         check_count("max_rounds", self.max_rounds)
-        self._fitting(X, lambda matrix: self._fit(matrix, groups))
+        self._fitting(X, lambda matrix: self._fit(matrix, groups, sample_weight))
         return self
 
-    def _fit(self, X: Array, groups: ArrayLike | None) -> None:
-        m = len(X)
+    def _fit(self, X: Array, groups: ArrayLike | None, sample_weight: ArrayLike | None) -> None:
+        every = np.arange(len(X))
+        if groups is not None:
+            check_groups(groups, len(X))
+        X, counting, weights = Counted.of(X, sample_weight)
+        m, places = len(X), every[counting]
+        labels = None if groups is None else np.asarray(groups)[counting]
         size = check_size("group_size", self.group_size, m)
         if size > m:
             raise InputError(
                 f"{parameter_label('group_size', self.group_size)} asks for more rows than the "
                 f"{m} of the table. Choose a smaller size."
             )
-        names, place = (np.empty(0), np.empty(0)) if groups is None else check_groups(groups, m)
-        table = summarise(X, self.centering)
+        names, place = (np.empty(0), np.empty(0)) if labels is None else check_groups(labels, m)
+        table = summarise(X, self.centering, weights=weights)
         second = table.moments.second[0] / m
         variance = float(np.trace(second))
         check_variance(variance, self.n_features_in_)
@@ -197,7 +213,7 @@ class MinimaxPCA(Projection):
         everyone = np.diag(np.maximum(values, 0.0)) / variance
         pca = np.diag(np.arange(n) < d).astype(float)
         last = _LAST * int(self.max_rounds)
-        whole = GroupSearch(rows, d, size, self.n_jobs)
+        whole = GroupSearch(rows, d, size, self.n_jobs, weights)
         found = whole.search(pca, [], last, rng, ADDED)
         named = {
             name: whole.group(np.flatnonzero(place == i)) for i, name in enumerate(names.tolist())
@@ -225,10 +241,10 @@ class MinimaxPCA(Projection):
         self.gap_ = max(variance * (played.value - played.lower), 0.0)
         self.bound_ = variance * max(whole.bound(P), 0.0)
         self.worst_group_, self.baseline_worst_group_ = (
-            np.isin(np.arange(m), group.rows) for group in (played.worst, before)
+            np.isin(every, places[group.rows]) for group in (played.worst, before)
         )
-        masks = [np.isin(np.arange(m), group.rows) for group in played.groups]
-        self.groups_ = np.array(masks, dtype=bool).reshape(-1, m)
+        masks = [np.isin(every, places[group.rows]) for group in played.groups]
+        self.groups_ = np.array(masks, dtype=bool).reshape(-1, len(every))
         self.group_weights_ = played.weights
         self.named_losses_ = {name: variance * group.loss(P) for name, group in named.items()}
         self.history_ = np.array(
@@ -258,7 +274,8 @@ class MinimaxPCA(Projection):
         q = min(n, rank + 1 + int(np.searchsorted(left, (1.0 - _LEFT) * left[-1])))
         narrow = full
         if n > _FEW and q < n:
-            narrow = GroupSearch(np.ascontiguousarray(X[:, :q]), d, full.size, full.n_jobs)
+            leading_rows = np.ascontiguousarray(X[:, :q])
+            narrow = GroupSearch(leading_rows, d, full.size, full.n_jobs, full.weights)
 
         back = np.eye(narrow.X.shape[1], n)  # from the axes of the game to all
 

@@ -22,11 +22,13 @@ from numpy.typing import NDArray
 
 from leftout.fair.objective import leading
 from leftout.linalg.losses import Array
+from leftout.linalg.problem import n_nearest, top_mean
 from leftout.linalg.top_k import Single
 from leftout.solvers.local_ascent import (
     MOST_PASSES,
     SMALL_GAIN,
     AscentWorkspace,
+    chances,
     climb,
     draw,
     orthonormalise,
@@ -61,27 +63,38 @@ class WorstGroup(NamedTuple):
 class GroupSearch:
     """Rows about their origin, among which groups of ``size`` are looked for.
 
-    Where all groups are few they are enumerated, and a search is exact.
+    Where all groups are few they are enumerated, and a search is exact. Rows that have ``weights``
+    have the roots of these as factors, and groups weigh about ``size``.
     """
 
-    def __init__(self, X: Array, d: int, size: int, n_jobs: int | None = None) -> None:
-        self.X, self.d, self.size, self.n_jobs = X, d, size, n_jobs
+    def __init__(
+        self,
+        X: Array,
+        d: int,
+        size: int,
+        n_jobs: int | None = None,
+        weights: Array | None = None,
+    ) -> None:
+        self.X, self.d, self.size, self.n_jobs, self.weights = X, d, size, n_jobs, weights
         self.norms = np.einsum("ij,ij->i", X, X)
         self.single = X.astype(np.float32)
         m = len(X)
         self.sample = min(m, max(_SAMPLE, -(-_EACH * d * m // size)))
         self.every: list[WorstGroup] = []
         most = min(_ENUMERATED, _NUMBERS // X.shape[1] ** 2)
-        if m <= most and comb(m, size) <= most:
+        if weights is None and m <= most and comb(m, size) <= most:
             self.every = [self.group(np.array(rows)) for rows in combinations(range(m), size)]
 
     def group(self, rows: Rows) -> WorstGroup:
         """The moments of some rows."""
         members = self.X[rows]
-        second = members.T @ members / len(rows)
+        second = members.T @ members / self._weight(rows)
         pairs = leading(second, self.d)
         best = float(pairs.values[: self.d].sum())
         return WorstGroup(rows, second, pairs.components(self.d), best)
+
+    def _weight(self, rows: Rows) -> float:
+        return len(rows) if self.weights is None else float(self.weights[rows].sum())
 
     def kept(self, F: Array) -> Array:
         """What a representation keeps of each row."""
@@ -90,6 +103,10 @@ class GroupSearch:
     def bound(self, F: Array) -> float:
         """Certified: no group's loss exceeds the mean of the longest reaches."""
         reach = self.norms - self.kept(F)
+        if self.weights is not None:
+            reach /= self.weights
+            order = np.argsort(-reach)
+            return top_mean(reach[order], self.size, self.weights[order])
         return float(np.partition(reach, len(reach) - self.size)[-self.size :].mean())
 
     def search(
@@ -126,19 +143,25 @@ class GroupSearch:
         if rng is not None:
             index = rng.choice(len(kept), self.sample, replace=False)
         reach = self.norms[index] - kept[index]
+        weights = np.empty(0) if self.weights is None else self.weights[index]
+        if len(weights):
+            reach /= weights
         order = np.argsort(-reach, kind="stable")
         rows, n = index[order], self.X.shape[1]
         none = np.zeros((n, n), dtype=np.float32)
         return AscentWorkspace(
             X=self.single[rows], kept=kept[rows].astype(np.float32),
             reach=reach[order].astype(np.float32), V=none[: self.d], n_rows=np.inf, second=none,
-            all_kept=0.0, weights=np.empty(0, dtype=np.float32),
+            all_kept=0.0, weights=weights[order[: len(weights)]].astype(np.float32),
         )  # fmt: skip
 
     def _rows(self, W: Array | Single, kept: Array) -> Rows:
         """The best rows for a group's components, in their precision."""
         Z = (self.single if W.dtype == np.float32 else self.X) @ W.T
         scores = np.einsum("ij,ij->i", Z, Z) - kept
+        if self.weights is not None:
+            order = np.argsort(-(scores / self.weights), kind="stable")
+            return np.sort(order[: n_nearest(self.weights[order], self.size)])
         place = len(scores) - self.size
         return np.sort(np.argpartition(scores, place)[place:]) if place else np.arange(self.size)
 
@@ -147,7 +170,7 @@ class GroupSearch:
         taken = np.zeros((most, len(self.X)), dtype=bool)
         for _, W in ends[: 2 * most]:
             rows = self._rows(W, kept)
-            if taken[:, rows].sum(axis=1).max() <= _SAME * self.size:
+            if taken[:, rows].sum(axis=1).max() <= _SAME * len(rows):
                 taken[len(found), rows] = True
                 found.append(self.group(rows))
                 if len(found) == most:
@@ -173,7 +196,7 @@ def _line(
 ) -> list[tuple[float, Single]]:
     """Where climbs end: from the starts, from random rows, near one of the best ends."""
     d = len(slope.V)
-    chance = np.cumsum(np.maximum(slope.reach, 0.0, dtype=np.float64))
+    chance = chances(slope)
 
     def climbed(W: Single, floor: float) -> tuple[float, Single]:
         own = np.stack([slope.V, W])

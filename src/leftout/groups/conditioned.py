@@ -52,7 +52,7 @@ class ConditionedGroup(Serializable):
         The same in words: ``sex = Female and race = Black``.
     rows : array of int
     size, share : int and float
-        How many rows, and of all rows.
+        How many rows, and of all rows; where rows have weights, of all weight.
     loss, rest_loss : float
         Average loss of its rows, and of the others.
     random : float
@@ -63,11 +63,12 @@ class ConditionedGroup(Serializable):
     """
 
     also: ClassVar[tuple[str, ...]] = ("text", "size", "share")
-    hidden: ClassVar[tuple[str, ...]] = ("rows", "n_rows")
+    hidden: ClassVar[tuple[str, ...]] = ("rows", "n_rows", "weight")
 
     conditions: tuple[Condition, ...]
     rows: NDArray[np.intp] = field(repr=False)
     n_rows: int = field(repr=False)
+    weight: float | None = field(default=None, repr=False)  # in average rows, where they differ
     loss: float = np.nan
     rest_loss: float = np.nan
     random: float = np.nan
@@ -83,7 +84,7 @@ class ConditionedGroup(Serializable):
 
     @property
     def share(self) -> float:
-        return self.size / self.n_rows
+        return (self.size if self.weight is None else self.weight) / self.n_rows
 
     @property
     def mask(self) -> Mask:
@@ -117,14 +118,15 @@ def measure_groups(
     chance = permutation_test(looked, permutations, for_order, n_jobs, steps)
     masks = [way == group for way in ways.T for group in np.unique(way[way >= 0])]
     fitted = cross_fitted(
-        X, masks, problem.d, folds=folds, rng=for_folds, representation=representation
-    )
+        X, masks, problem.d, folds=folds, rng=for_folds, representation=representation,
+        weights=problem.weights,
+    )  # fmt: skip
     variance = np.where(here.variance > 0.0, here.variance, np.nan)
     columns = {
         "retained": here.kept / variance,
         "retained_own": here.own / variance,
-        "loss": here.losses / looked.sizes,
-        "rest_loss": rest.losses / (len(ways) - looked.sizes),
+        "loss": here.losses,
+        "rest_loss": rest.losses,
         "random": chance.random,
         "random_high": chance.high,
         "p_value": chance.corrected,
@@ -138,15 +140,22 @@ def measure_groups(
 
 
 class Shares(NamedTuple):
-    """Of each group: total loss, and the variance in all, kept, and kept by its own PCA."""
+    """Of each group: its weight, and the variance in all, kept, and kept by its own PCA."""
 
+    weight: Array  # in rows
     variance: Array
     kept: Array
     own: Array
 
     @property
-    def losses(self) -> Array:
+    def totals(self) -> Array:
+        """Total losses."""
         return self.own - self.kept
+
+    @property
+    def losses(self) -> Array:
+        """Average losses."""
+        return self.totals / self.weight
 
 
 @dataclass(frozen=True)
@@ -184,7 +193,7 @@ class Groups:
 
     rows: Rows
     cells: list[Cells]
-    sizes: Array
+    sizes: Array  # in rows
 
     @classmethod
     def of(cls, rows: Rows, ways: Places) -> Groups:
@@ -198,17 +207,17 @@ class Groups:
 
     def losses(self, moved: Places | None = None) -> Array:
         """Every group's average loss; nothing but rounding is nothing."""
-        totals = self.shares(moved)[0].losses
-        return np.where(totals > _NOTHING * self.rows.eigenvalues.sum(), totals, 0.0) / self.sizes
+        here, least = self.shares(moved)[0], _NOTHING * self.rows.eigenvalues.sum()
+        return np.where(here.totals > least, here.totals, 0.0) / here.weight
 
     def shares(self, moved: Places | None = None, rest: bool = False) -> list[Shares]:
         """What is kept of every group, and of its ``rest``; rows are ``moved`` or where they are.
 
         In a move, row ``i`` hands what groups it is in to row ``moved[i]``.
         """
-        Z, d, kept_of = self.rows.Z, self.rows.d, self.rows.kept + self.rows.shift
+        Z, d, counts, kept_of = self.rows.Z, self.rows.d, self.rows.weights, self.rows.all_kept
         pooled, n = np.diag(self.rows.eigenvalues), Z.shape[1]
-        sides = [Shares(*np.empty((3, len(self.sizes)))) for _ in range(1 + rest)]
+        sides = [Shares(*np.empty((4, len(self.sizes)))) for _ in range(1 + rest)]
         step = max(1, _BLOCK // n**2)
         for cells in self.cells:
             codes, n_cells = cells.codes, len(cells.counts)
@@ -219,6 +228,11 @@ class Groups:
             kept = cells.members @ np.bincount(codes, kept_of, n_cells)
             for side, each in zip(sides, (kept, kept_of.sum() - kept), strict=False):
                 side.kept[cells.groups] = each
+            weight = self.sizes[cells.groups]
+            if counts is not None:
+                weight = cells.members @ np.bincount(codes, counts, n_cells)
+            for side, each in zip(sides, (weight, len(Z) - weight), strict=False):
+                side.weight[cells.groups] = each
             for start in range(0, len(cells.groups), step):
                 at = cells.groups[start : start + step]
                 second = (cells.members[start : start + step] @ parts).reshape(-1, n, n)

@@ -19,7 +19,15 @@ from scipy import linalg, stats
 from leftout.data.conditions import Mask
 from leftout.groups.problem_setup import build_problem
 from leftout.linalg.losses import Array, Loss, basis_loss, shared_pca, summarise, top_components
-from leftout.linalg.moments import Moments, build, pooled, recentre, without
+from leftout.linalg.moments import (
+    Moments,
+    build,
+    build_weighted,
+    pooled,
+    recentre,
+    times_roots,
+    without,
+)
 from leftout.linalg.significance import CONFIDENCE, Interval
 
 FOLDS = 10
@@ -46,6 +54,15 @@ class _FoldTable(NamedTuple):
     origins: list[Array]  # of the rows outside each fold
     shared: list[Array]  # their components
     kept: Array | None = None  # of each row, by a representation that is given
+    weights: Array | None = None  # what each row counts
+
+    def moments(self, index: Any) -> Moments:
+        """Moments of some rows, fold by fold."""
+        rows, folds, n_folds = self.rows[index], self.folds[index], len(self.origins)
+        if self.weights is None:
+            return build(rows, folds, n_groups=n_folds)
+        weights = self.weights[index]
+        return build_weighted(times_roots(rows, 0.0, weights), weights, folds, n_groups=n_folds)
 
 
 def cross_fitted(
@@ -56,6 +73,7 @@ def cross_fitted(
     rng: np.random.Generator,
     folds: int = FOLDS,
     representation: Any = None,
+    weights: Array | None = None,
 ) -> list[CrossFitted]:
     """Cross-fitted ``excess`` loss of each of some fixed groups, with a 95% interval.
 
@@ -78,6 +96,8 @@ def cross_fitted(
     folds : int
     representation : as for :func:`leftout.group_losses`
         One that is given stays as it is: only the group's own components come from other rows.
+    weights : array of shape (m,), optional
+        What each row counts, 1 on average. Intervals are for rows drawn with their weights.
 
     Returns
     -------
@@ -107,29 +127,38 @@ def cross_fitted(
     >>> [f"{each:.2f}" for each in (found.held_out, *found.loss, found.in_sample)]
     ['2.39', '2.57', '1.58', '3.65', '2.73']
     """
-    table = _fold_table(X, n_components, min(folds, len(X)), rng, representation)
+    table = _fold_table(X, n_components, min(folds, len(X)), rng, representation, weights)
     return [_fitted(table, mask, n_components) for mask in masks]
 
 
 def _fold_table(
-    X: Array, d: int, n_folds: int, rng: np.random.Generator, representation: Any
+    X: Array,
+    d: int,
+    n_folds: int,
+    rng: np.random.Generator,
+    representation: Any,
+    weights: Array | None,
 ) -> _FoldTable:
+    roots = 1.0 if weights is None else np.sqrt(weights)[:, None]
+    folds = rng.permutation(len(X)) % n_folds
     if representation is not None:  # no fold changes it
-        problem = build_problem(X, None, "excess", "global", 1, None, representation).problem
-        rows, origins = problem.rows(), [np.zeros(problem.X.shape[1])] * n_folds
-        folds, kept = rng.permutation(len(rows)) % n_folds, problem.norms_and_kept[1]
-        return _FoldTable(rows, np.empty(0), folds, origins, [problem.V] * n_folds, kept)
-    table = summarise(X, "global")
+        asked = (None, "excess", "global", 1, None, representation, weights)
+        problem = build_problem(X, *asked).problem
+        rows, kept = problem.rows() / roots, problem.by_weight(problem.norms_and_kept[1])
+        nowhere, V = [np.zeros(rows.shape[1])] * n_folds, [problem.V] * n_folds
+        return _FoldTable(rows, np.empty(0), folds, nowhere, V, kept, weights)
+    table = summarise(X, "global", weights=weights)
     shared = shared_pca(_EXCESS, table.moments, d)
-    rows = (table.rows - table.moments.origin) @ shared.axes.T
-    folds = rng.permutation(len(rows)) % n_folds
-    parts = build(rows, folds, n_groups=n_folds)
-    origins, components = [], []
+    rows = (table.rows - table.moments.origin) @ shared.axes.T / roots
+    origins, components = [np.zeros(rows.shape[1])] * n_folds, list[Array]()
+    variances = shared.eigenvalues / len(rows)
+    found = _FoldTable(rows, variances, folds, origins, components, None, weights)
+    parts, origins = found.moments(slice(None)), []
     for fold in range(n_folds):
         outside = without(pooled(parts), _one(parts, fold))
         origins.append(outside.total[0] / outside.count[0])
         components.append(top_components(recentre(outside, origins[-1]).second[0], d))
-    return _FoldTable(rows, shared.eigenvalues / len(rows), folds, origins, components)
+    return found._replace(origins=origins)
 
 
 def _one(moments: Moments, group: int) -> Moments:
@@ -139,34 +168,38 @@ def _one(moments: Moments, group: int) -> Moments:
 
 def _fitted(table: _FoldTable, mask: Mask, d: int) -> CrossFitted:
     n_folds, rows, folds = len(table.shared), table.rows[mask], table.folds[mask]
-    parts = build(rows, folds, n_groups=n_folds)
-    whole = pooled(parts)
+    weights = None if table.weights is None else table.weights[mask]
+    parts = table.moments(mask)
+    whole, in_folds = pooled(parts), np.bincount(folds)
     count = whole.count[0]
-    if count - parts.count.max() <= d:
+    if len(rows) - in_folds.max(initial=0) <= d:
         return CrossFitted(np.nan, np.nan, Interval(np.nan, np.nan, np.nan))
     total = 0.0
     for fold in np.flatnonzero(parts.count).tolist():
         inside, origin = _one(parts, fold), table.origins[fold]
-        W = _components(rows[folds != fold] - origin, d)
+        W = None if weights is not None else _components(rows[folds != fold] - origin, d)
         if W is None:
             W = top_components(recentre(without(whole, inside), origin).second[0], d)
         S = recentre(inside, origin).second[0]
         kept = None
         if table.kept is not None:
-            kept = float(table.kept[mask & (table.folds == fold)].sum())
+            kept = table.kept[mask][folds == fold]
+            kept = float(kept.sum() if weights is None else kept @ weights[folds == fold])
         total += basis_loss(_EXCESS, S, table.shared[fold], W, kept)
     W = top_components(whole.second[0], d)
     if table.kept is None:
         V = np.eye(W.shape[1])[:d]
         in_sample = max(basis_loss(_EXCESS, whole.second[0], V, W), 0.0) / count
-        psi = influences(table.rows, mask, table.variances, W)
+        psi = influences(table.rows, mask, table.variances, W, table.weights)
     else:
         values = np.sum((table.rows[mask] @ W.T) ** 2, axis=1) - table.kept[mask]
-        in_sample = values.mean()
+        in_sample = np.average(values, weights=weights)
         # what is shared does not move: a row counts through the group's average and size alone
         psi = np.zeros(len(mask))
         psi[mask] = (values - in_sample) * (len(mask) / count)
-    return _between(float(in_sample), float(total / count), psi, int(count), n_folds)
+        if table.weights is not None:
+            psi *= table.weights
+    return _between(float(in_sample), float(total / count), psi, len(rows), n_folds)
 
 
 def _components(rows: Array, d: int) -> Array | None:
@@ -180,7 +213,9 @@ def _components(rows: Array, d: int) -> Array | None:
     return (vectors[:, -d:] / np.sqrt(values)).T[::-1] @ rows
 
 
-def influences(rows: Array, mask: Mask, variances: Array, W: Array) -> Array:
+def influences(
+    rows: Array, mask: Mask, variances: Array, W: Array, weights: Array | None = None
+) -> Array:
     """How much each row moves the group's in-sample loss: the derivative by its weight, times m.
 
     ``rows`` are in the table's principal axes, with these ``variances``; ``W`` are the group's own
@@ -191,22 +226,24 @@ def influences(rows: Array, mask: Mask, variances: Array, W: Array) -> Array:
     - every row turns the shared components: ``-2 sum_ab A_ab x_a x_b / (l_a - l_b)``;
     - every row moves the mean: ``-2 x'D mean(G)``.
 
-    No turn has a standard error above one radian: so much for ties of ``l_a`` and ``l_b``.
+    No turn has a standard error above one radian: so much for ties of ``l_a`` and ``l_b``. Where
+    rows have ``weights``, sums are weighted, and a row moves the loss as often as it counts.
     """
     m, d = len(rows), len(W)
-    group = rows[mask]
-    k = len(group)
+    group, counts = rows[mask], None if weights is None else weights[mask]
+    k = float(len(group) if counts is None else counts.sum())
+    times = group[:, d:] if counts is None else group[:, d:] * counts[:, None]
     D = W.T @ W
     D[np.arange(d), np.arange(d)] -= 1.0
     kept, dropped = variances[:d, None], variances[None, d:]
     gaps = np.maximum(kept - dropped, np.sqrt(kept * dropped / m))
-    across = group[:, :d].T @ group[:, d:] / k
+    across = group[:, :d].T @ times / k
     turns = np.divide(across, gaps, out=np.zeros_like(across), where=gaps > 0.0)
     psi = -2.0 * np.einsum("ij,ij->i", rows[:, d:] @ turns.T, rows[:, :d])
-    psi -= 2.0 * rows @ (D @ group.mean(axis=0))
+    psi -= 2.0 * rows @ (D @ np.average(group, axis=0, weights=counts))
     values = np.einsum("ij,ij->i", group @ D, group)
-    psi[mask] += (values - values.mean()) * (m / k)
-    return psi
+    psi[mask] += (values - np.average(values, weights=counts)) * (m / k)
+    return psi if weights is None else psi * weights
 
 
 def _between(in_sample: float, held_out: float, psi: Array, k: int, n_folds: int) -> CrossFitted:

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from leftout.checks import check_several, check_whole, generator, is_int
 from leftout.data.binning import Stratum, known_columns, strata
-from leftout.data.matrix import check_matrix, reordered
+from leftout.data.matrix import all_counted, check_matrix, reordered
 from leftout.errors import InputError, parameter_label
 from leftout.files import Serializable
 from leftout.groups.conditioned import ConditionedGroup, measure_groups, permuting_steps
@@ -267,6 +268,7 @@ def known_groups(
     random_state: Any = 0,
     n_jobs: int | None = None,
     progress: Report | bool | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> KnownGroups:
     """Losses of the groups that known columns name, and of random groups of the same sizes.
 
@@ -295,6 +297,8 @@ def known_groups(
         Of the cross-fitted losses.
     random_state, n_jobs, progress
         As everywhere. Results do not depend on ``n_jobs``.
+    sample_weight : array of shape (m,), optional
+        How many rows each row stands for, above 0; random groups take rows with their weights.
 
     Returns
     -------
@@ -325,14 +329,18 @@ def known_groups(
         )
     X = check_matrix(features_of(representation, X))
     n_rows = len(X)
+    weights = all_counted(X, sample_weight)
     with collected_warnings() as notes:
-        built = build_problem(X, n_components, "excess", "global", 1, None, representation)
+        asked = (n_components, "excess", "global", 1, None, representation, weights)
+        built = build_problem(X, *asked)
         problem, d = built.problem, built.problem.d
         smallest = smallest_named(min_group_size, n_rows, d)
         parts = _parts(columns, n_rows, bands, smallest)
         ways = _ways(parts, depth, smallest)
     for text in notes:
         warn(text)
+    if weights is not None:
+        ways = [[replace(g, weight=float(weights[g.rows].sum())) for g in way] for way in ways]
     rngs = generator(random_state).spawn(2)
     steps = Steps(permuting_steps(permutations) + 1, progress)
     steps.tell("known groups")

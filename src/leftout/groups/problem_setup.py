@@ -224,6 +224,7 @@ class Rows(NamedTuple):
     eigenvalues: Array  # sums of squares along the axes
     kept: Array  # of each row, less the shift
     shift: float = 0.0  # what a group may gain: no loss beyond it is negative
+    weights: Array | None = None  # what each row counts; rows then have the roots as factors
 
     @classmethod
     def of(cls, problem: Problem) -> Rows:
@@ -238,8 +239,22 @@ class Rows(NamedTuple):
             # A group's own components keep at least what the leading axes do: so no average of
             # what these keep beyond the representation is above the group's loss.
             leading = np.einsum("ij,ij->i", Z[:, : problem.d], Z[:, : problem.d])
-            shift = max(0.0, float((kept - leading).max()))
-        return cls(Z, problem.d, values[: len(axes)], kept - shift, shift)
+            shift = max(0.0, float(problem.by_weight(kept - leading).max()))
+        rows = cls(Z, problem.d, values[: len(axes)], kept, shift, problem.weights)
+        return rows._replace(kept=kept - rows._shifts)
+
+    @property
+    def _shifts(self) -> Any:
+        return self.shift if self.weights is None else self.shift * self.weights
+
+    @property
+    def all_kept(self) -> Array:
+        """What is kept of each row."""
+        return self.kept + self._shifts
+
+    def weight(self, mask: Mask) -> float:
+        """What some rows count together."""
+        return int(mask.sum()) if self.weights is None else float(self.weights[mask].sum())
 
     def leading(self) -> Rows:
         """The same in the leading axes alone, where there are many: much quicker to search."""
@@ -250,7 +265,7 @@ class Rows(NamedTuple):
 
     def difference(self, mask: Mask) -> float:
         """Loss of some rows minus that of the others; 0 where either is empty."""
-        k, m = int(np.count_nonzero(mask)), len(self.Z)
+        k, m = self.weight(mask), len(self.Z)
         if not 0 < k < m:
             return 0.0
         Z = self.Z[mask]

@@ -44,10 +44,10 @@ TIE = 1e-9
 
 
 class Subgroup(NamedTuple):
-    """Rows for which some conditions hold, how many they are, and their quality."""
+    """Rows for which some conditions hold, how many they are or weigh, and their quality."""
 
     key: Key
-    size: int
+    size: float
     quality: float
 
 
@@ -83,7 +83,8 @@ def ranked(ordered: list[Subgroup], mask_of: Callable[[Key], Mask], top: int) ->
         rows = np.packbits(mask).tobytes()
         if rows not in seen:
             seen.add(rows)
-            lines.append(Line(one, mask, 1.0 - np.count_nonzero(mask & covered) / one.size))
+            both = np.count_nonzero(mask & covered)
+            lines.append(Line(one, mask, 1.0 - both / np.count_nonzero(mask)))
             covered = covered | mask
     return lines
 
@@ -109,7 +110,7 @@ def greedy_cover(every: list[Subgroup], mask_of: Callable[[Key], Mask], top: int
             if quality[place] * new[place] <= least * (1.0 + TIE):
                 break
             mask = mask_of(ordered[place].key)
-            share = 1.0 - np.count_nonzero(mask & covered) / ordered[place].size
+            share = 1.0 - np.count_nonzero(mask & covered) / np.count_nonzero(mask)
             new[place] = share if share >= NEW else 0.0
             if quality[place] * new[place] > least * (1.0 + TIE):
                 best = Line(ordered[place], mask, share)
@@ -195,7 +196,8 @@ class Part(NamedTuple):
     key: Key
     rows: Any
     Z: Array
-    weights: tuple[Array, Array]  # of each row: its residual, and what is kept of it
+    # of each row: what it counts (None: 1), its residual, and what is kept of it
+    weights: tuple[Array | None, Array, Array]
 
 
 _ARRAYS = ("sizes", "kept", "second", "bounds", "floors")
@@ -230,7 +232,8 @@ class SubgroupSearch:
         self.rows, self.columns, self.query = rows, columns, query
         self.all_kept = float(rows.kept.sum())
         self.whole = np.diag(rows.eigenvalues)  # the table's moments
-        self.everyone = Part((), slice(None), rows.Z, (rows.residuals, rows.kept))
+        each = (rows.weights, rows.residuals, rows.kept)
+        self.everyone = Part((), slice(None), rows.Z, each)
         self._of_bins: dict[int, Array] = {}
         self._efforts: dict[tuple[int, int], float] = {}
 
@@ -395,8 +398,9 @@ class SubgroupSearch:
     def part(self, key: Key) -> Part:
         """The rows for which conditions hold."""
         rows = np.flatnonzero(self.mask(key))
-        residuals, kept = self.everyone.weights
-        return Part(key, rows, self.rows.Z[rows], (residuals[rows], kept[rows]))
+        counts, residuals, kept = self.everyone.weights
+        counts = None if counts is None else counts[rows]
+        return Part(key, rows, self.rows.Z[rows], (counts, residuals[rows], kept[rows]))
 
     def screen(self, part: Part, block: tuple[int, ...], floor: float | Array) -> Candidates:
         """Subgroups of a part, with a condition on each of some columns, that may pass a floor."""
@@ -404,7 +408,7 @@ class SubgroupSearch:
         shape = tuple(column.n_bins for column in columns)
         n_spans = tuple(len(column.spans) for column in columns)
         cells = np.ravel_multi_index([column.codes[part.rows] for column in columns], shape)
-        sums = [np.bincount(cells, weight, prod(shape)) for weight in (None, *part.weights)]
+        sums = [np.bincount(cells, weight, prod(shape)) for weight in part.weights]
         sizes, residual, kept = _boxes(np.stack(sums, axis=1), columns).T
         least, floors = self.query.smallest, np.broadcast_to(floor, n_spans).ravel()
         allowed = (sizes >= least) & (sizes <= len(self.rows.Z) - least)
@@ -449,7 +453,7 @@ class SubgroupSearch:
         of_rest = top_sums(self.whole - some.second, d) - (self.all_kept - some.kept)
         quality = k**weight * (lost / k - of_rest / (len(self.rows.Z) - k))
         return [
-            Subgroup(key, int(size), value)
+            Subgroup(key, float(size), value)
             for key, size, value, least in zip(some.keys, k, quality.tolist(), floors, strict=True)
             if value > least
         ]
@@ -487,7 +491,7 @@ class SubgroupSearch:
     def quality(self, key: Key) -> float:
         """The quality of a subgroup, also where the search did not find it."""
         mask = self.mask(key)
-        return float(np.count_nonzero(mask) ** self.query.weight) * self.rows.difference(mask)
+        return float(self.rows.weight(mask) ** self.query.weight) * self.rows.difference(mask)
 
     def mask(self, key: Key) -> Mask:
         """The rows of a subgroup."""

@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from leftout.checks import check_count, check_floor, generator, is_int
 from leftout.data.binning import BinnedColumn
 from leftout.data.columns import columns_of
 from leftout.data.conditions import Condition, Mask
-from leftout.data.matrix import check_matrix, check_rows
+from leftout.data.matrix import all_counted, check_matrix, check_rows
 from leftout.data.roles import assign, level_of
 from leftout.errors import InputError, parameter_label
 from leftout.files import Serializable
@@ -249,6 +250,7 @@ def named_groups(
     random_state: Any = 0,
     n_jobs: int | None = None,
     progress: Report | bool | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> NamedGroups:
     """The subgroups, named by conditions on raw columns, that a shared PCA leaves out most.
 
@@ -284,6 +286,10 @@ def named_groups(
         The worst-represented tenth, where a search has found it already.
     random_state, n_jobs, progress
         As everywhere. The list does not depend on them.
+    sample_weight : array of shape (m,), optional
+        How many rows each row stands for, above 0: names are ranked by what their rows weigh, in
+        average rows, shares are of the weight, and losses count rows so often; outcomes are those
+        of rows.
 
     Returns
     -------
@@ -300,6 +306,7 @@ def named_groups(
     ('town = Beeley', 100)
     """
     matrix = check_matrix(features_of(representation, X))
+    weights = all_counted(matrix, sample_weight)
     check_count("top", top)
     check_floor("weight", weight)
     if not is_int(depth) or depth not in (1, 2, 3):
@@ -316,9 +323,8 @@ def named_groups(
     steps = Steps(2, progress)
     steps.tell("names")
     with one_thread():
-        problem = build_problem(
-            matrix, n_components, "excess", "global", 1, None, representation
-        ).problem
+        asked = (n_components, "excess", "global", 1, None, representation, weights)
+        problem = build_problem(matrix, *asked).problem
         rows = Rows.of(problem)
         smallest = smallest_named(min_group_size, len(matrix), problem.d, _SHARE)
         query = SubgroupQuery(smallest, float(weight), depth)
@@ -345,6 +351,7 @@ def named_groups(
                 conditions=search.conditions(line.subgroup.key),
                 rows=np.flatnonzero(line.mask),
                 n_rows=len(matrix),
+                weight=None if weights is None else line.subgroup.size,
                 worth=line.subgroup.size**weight * (told["loss"] - told["rest_loss"]),
                 new=line.new,
                 covers=covers,

@@ -187,12 +187,12 @@ def _add(moments: Moments, group: int, rows: Array) -> None:
     moments.second[group] += rows.T @ rows
 
 
-def times_roots(X: Array, origin: Array, weights: Array) -> Array:
+def times_roots(X: Array, origin: ArrayLike, weights: Array) -> Array:
     """Rows about an origin, times the roots of their weights.
 
     What counts a row ``w`` times then counts this one once: its square, its products, its loss.
     """
-    rows = X - origin
+    rows = X - np.asarray(origin, dtype=np.float64)
     rows *= np.sqrt(weights)[:, None]
     return rows
 

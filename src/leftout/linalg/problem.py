@@ -238,11 +238,9 @@ class Problem:
         scores = self.scores(own, size)
         if self.weights is not None:
             best = np.argsort(-scores, kind="stable")
-            reached = np.cumsum(self.weights[best])
-            count = int(np.searchsorted(reached - 0.5 * self.weights[best], size, side="right"))
-            count = min(max(count, 1), len(best) - 1)
-            best = best[: count + MARGIN]
-            return Ranking(best, scores[best], count)
+            taken = min(n_nearest(self.weights[best], size), len(best) - 1)
+            best = best[: taken + MARGIN]
+            return Ranking(best, scores[best], taken)
         wanted = min(int(size) + MARGIN, len(self.X))
         cut = np.partition(scores, len(scores) - wanted)[len(scores) - wanted]
         best = np.flatnonzero(scores >= cut)
@@ -290,6 +288,18 @@ def top_mean(falling: Array, size: float, weights: Array | None = None) -> float
         return float(falling[: int(size)].mean())
     before = np.cumsum(weights) - weights
     return float(np.clip(size - before, 0.0, weights) @ falling / size)
+
+
+def n_nearest(weights: Array, size: float) -> int:
+    """How many of the first rows come nearest to a size by their weights: one at least.
+
+    Examples
+    --------
+    >>> [n_nearest(np.array([1.0, 2.0, 3.0]), size) for size in (0.1, 1.9, 2.1, 9.0)]
+    [1, 1, 2, 3]
+    """
+    middles = np.cumsum(weights) - 0.5 * weights
+    return max(int(np.searchsorted(middles, size, side="right")), 1)
 
 
 class Ranking(NamedTuple):
