@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from leftout import InputError
+from leftout.data import formats
 from leftout.data.preparation import prepare_table
 from leftout.data.sources import Source
 from leftout.engine import copies as stored_csv
@@ -106,7 +107,7 @@ def assert_like_memory(parts, whole):
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """So that blocks end everywhere."""
-    monkeypatch.setattr(stored_csv, "_BLOCK", 97)
+    monkeypatch.setattr(formats, "_BLOCK", 97)
     monkeypatch.setattr(stored_csv, "_ROWS", 13)
 
 

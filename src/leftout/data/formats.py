@@ -12,10 +12,11 @@ import gzip
 import io
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import chain, islice
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any
 
 from leftout.data.cleaning import CODE, MISSING
 from leftout.data.frames import refuse_repeated, refuse_unnamed
@@ -32,8 +33,8 @@ _SEPARATORS = (",", ";", "\t", "|")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # What no text has, but for the end of a file of old.
 _CONTROL = re.compile("[\0-\x08\x0e-\x19\x1c-\x1f]")
-# Bytes that a file's dialect is told from, and records of them.
-_START, _TRIED = 1 << 16, 20
+# Bytes that are read at a time; characters that a separator is told from, and records of them.
+_BLOCK, _START, _TRIED = 1 << 20, 1 << 16, 20
 # A field that begins with a zero and another digit; the zero comes first in the pattern, since one
 # byte is searched for faster than any of several.
 _CODED = re.compile(rb'0\d(?:(?<=[,;\t|"\r\n ]0\d)|(?<=[,;\t|"\r\n ][+-]0\d))')
@@ -42,46 +43,58 @@ _ERRORS = ("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!")
 _NO_CELLS = frozenset((*MISSING, *_ERRORS))
 
 
-class Dialect(NamedTuple):
-    """How a delimited text is written, and what its columns are called."""
+class TextFile:
+    """Delimited text: its encoding, its separator, and what its columns are called.
 
-    names: list[str]
-    separator: str
+    ``opened`` gives its bytes from the beginning, each time anew; ``separator`` is the usual one of
+    such files.
+    """
 
-    @classmethod
-    def of(cls, data: bytes, usual: str, called: str) -> Dialect:
-        """The dialect of UTF-8 text, or its beginning; ``usual`` separates by the file's name."""
-        start = data[:_START]
+    def __init__(self, opened: Callable[[], IO[bytes]], called: str, separator: str) -> None:
+        self.opened, self.called = opened, called
+        with opened() as file:
+            self.codec = detect_encoding(iter(partial(file.read, _BLOCK), b""), called)
+        with self.text() as text:
+            start = text.read(_START)
         if not start.strip():
             raise InputError(f"{called} is empty; a table with names and rows is needed.")
-        found = cls([], _guess_separator(start.decode(errors="replace"), usual))
-        records = found.records(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline=""))
-        names, second = (next(records, (0, []))[1] for _ in range(2))
-        refuse_unnamed([i for i, name in enumerate(names) if not name.strip()], called)
-        if len(second) > len(names):
+        self.separator = _guess_separator(start, separator)
+        with self.text() as text:
+            records = self._records(text)
+            self.names, second = (next(records, (0, []))[1] for _ in range(2))
+        refuse_unnamed([i for i, name in enumerate(self.names) if not name.strip()], called)
+        if len(second) > len(self.names):
             raise InputError(
-                f"{called} has {len(second):,} fields in its first row but {len(names):,} names "
-                "above them. Name every column."
+                f"{called} has {len(second):,} fields in its first row but {len(self.names):,} "
+                "names above them. Name every column."
             )
-        return found._replace(names=names)
+        refuse_repeated(self.names, called)
 
-    def options(self) -> dict[str, Any]:
-        """What pandas' reader is asked for; marks for missing cells are missing."""
-        return {
-            "sep": self.separator, "skipinitialspace": True, "na_values": list(MISSING),
-            "keep_default_na": False, "index_col": False, "on_bad_lines": "error",
-        }  # fmt: skip
+    def text(self) -> IO[str]:
+        """The text, without a byte order mark."""
+        return io.TextIOWrapper(self.opened(), self.codec, newline="")
 
-    def refuse_ragged(self, text: IO[str], called: str) -> None:
+    def read(self, text: IO[str], **options: Any) -> Any:
+        """The table as pandas reads it; marks for missing cells are missing."""
+        import pandas as pd
+
+        return pd.read_csv(
+            text, sep=self.separator, skipinitialspace=True, na_values=list(MISSING),
+            keep_default_na=False, index_col=False, on_bad_lines="error", **options,
+        )  # fmt: skip
+
+    def refuse_ragged(self) -> None:
         """Refuse a line that has another number of fields than the first."""
-        for line, row in self.records(text):
-            if len(row) != len(self.names):
-                raise InputError(
-                    f"{called} has {len(row):,} field(s) in line {line:,} where the first line has "
-                    f"{len(self.names):,}; every line needs the same number. Correct that one."
-                )
+        with self.text() as text:
+            for line, row in self._records(text):
+                if len(row) != len(self.names):
+                    raise InputError(
+                        f"{self.called} has {len(row):,} field(s) in line {line:,} where the first "
+                        f"line has {len(self.names):,}; every line needs the same number. Correct "
+                        "that one."
+                    )
 
-    def records(self, text: IO[str]) -> Iterator[tuple[int, list[str]]]:
+    def _records(self, text: IO[str]) -> Iterator[tuple[int, list[str]]]:
         """Line number and fields of each record, up to a cell longer than the csv module takes."""
         rows = csv.reader(text, delimiter=self.separator, skipinitialspace=True)
         with suppress(csv.Error):  # that limit is the process's, and not ours to change
@@ -92,37 +105,25 @@ def read_text(
     data: bytes, called: str, limits: TableLimits, separator: str = ",", gzipped: bool = False
 ) -> pd.DataFrame:
     """The table in delimited text; ``separator`` is the usual one of such files."""
-    import pandas as pd
-
     if gzipped:
-        with gzip.open(io.BytesIO(data)) as file:
-            data = file.read(limits.unpacked + 1)
+        with gzip.open(io.BytesIO(data)) as unpacked:
+            data = unpacked.read(limits.unpacked + 1)
         limits.check_bytes(len(data), called)
-    data = decoded(data, called)
-    dialect = Dialect.of(data, separator, called)
+    file = TextFile(partial(io.BytesIO, data), called, separator)
     # half of the lines, since a cell of text may hold some itself
-    limits.check_shape(data.count(b"\n") // 2, len(dialect.names), called)
-    refuse_repeated(dialect.names, called)
-    options = dialect.options() | {"low_memory": False}
-    table = pd.read_csv(io.BytesIO(data), **options)
+    limits.check_shape(data.count(b"\n") // 2, len(file.names), called)
+    table = file.read(file.text(), low_memory=False)
     numeric = [place for place, dtype in enumerate(table.dtypes) if dtype.kind in "iuf"]
-    if numeric and _CODED.search(data):
-        written = pd.read_csv(io.BytesIO(data), **options, usecols=numeric, dtype=str)
+    plain = data.decode(file.codec).encode() if file.codec == "utf-16" else data
+    if numeric and _CODED.search(plain):
+        written = file.read(file.text(), low_memory=False, usecols=numeric, dtype=str)
         for place, name in enumerate(table.columns[numeric]):
             if written.iloc[:, place].str.match(CODE.pattern).any():
                 table[name] = written.iloc[:, place]
     # pandas fills short rows up without a word, and only then does a last cell lack its value
     if table.shape[1] > 1 and (not len(table) or table.iloc[:, -1].isna().any()):
-        dialect.refuse_ragged(io.TextIOWrapper(io.BytesIO(data), "utf-8", newline=""), called)
-    return table.set_axis(dialect.names, axis=1)
-
-
-def decoded(data: bytes, called: str) -> bytes:
-    """The same text in UTF-8, without a byte order mark."""
-    codec = detect_encoding([data], called)
-    if codec == "utf-8-sig":
-        return data.removeprefix(codecs.BOM_UTF8)
-    return data.decode(codec).encode()
+        file.refuse_ragged()
+    return table.set_axis(file.names, axis=1)
 
 
 def detect_encoding(blocks: Iterable[bytes], called: str) -> str:

@@ -6,7 +6,8 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import import_module
@@ -111,28 +112,12 @@ def _read(
             f"{called(name)} has no sheets: only Excel files do. Leave the sheet out, here "
             f"{shown(repr(sheet))}."
         )
-    try:
+    with reading(path, suffix, name, "files"):
         data, file = fetch(path)
         if not data:
             raise InputError(f"{called(name)} is empty; a table with names and rows is needed.")
         options = {} if sheet is None else {"sheet": sheet}
         table = FORMATS[suffix](data, called(name), limits, **options)
-    except ImportError as error:
-        raise InputError(
-            f"Reading {suffix} needs a package that is not installed ({error.name or error}). "
-            "Run: pip install 'leftout[files]'"
-        ) from error
-    except OSError as error:
-        reason = (error.strerror or str(error)).strip().rstrip(".")
-        raise InputError(f"{called(name)} cannot be read: {shown(reason)}.") from error
-    except (InputError, MemoryError, RecursionError):
-        raise
-    except Exception as error:  # whatever else readers raise
-        if "out of memory" in str(error):  # as pandas says it
-            raise MemoryError from error
-        raise InputError(
-            f"{called(name)} cannot be read as a {suffix} table: {short(error)}. Check the file."
-        ) from error
     if not len(table) or not len(table.columns):
         rows = f"{len(table):,}" if len(table) else "no"
         raise InputError(
@@ -141,6 +126,35 @@ def _read(
         )
     limits.check_shape(len(table), len(table.columns), called(name))
     return table, replace(file, name=Path(name).name)
+
+
+@contextmanager
+def reading(path: str, kind: str, name: str = "", extra: str = "scale") -> Iterator[None]:
+    """A context in which whatever goes wrong with a file of a kind is refused in one sentence.
+
+    ``name`` is what to call it, if not by its own, and ``extra`` has the packages that it takes.
+    """
+    try:
+        yield
+    except (InputError, MemoryError, RecursionError):
+        raise
+    except ImportError as error:
+        raise InputError(
+            f"Reading {kind} needs a package that is not installed ({error.name or error}). "
+            f"Run: pip install 'leftout[{extra}]'"
+        ) from error
+    except FileNotFoundError as error:
+        raise InputError(
+            f"There is no file {quoted(path)} any more; workers of a cluster need the same files "
+            "at the same paths. Check the path."
+        ) from error
+    except Exception as error:  # whatever readers raise: each has errors of its own
+        if "out of memory" in str(error):  # as pandas says it
+            raise MemoryError from error
+        reason = shown(getattr(error, "strerror", None) or "").rstrip(".") or short(error)
+        raise InputError(
+            f"{called(name or path)} cannot be read as a {kind} table: {reason}. Check the file."
+        ) from error
 
 
 def _reader(function: str, **options: Any) -> Callable[..., pd.DataFrame]:

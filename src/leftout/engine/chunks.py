@@ -12,14 +12,13 @@ import glob
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leftout.data.frames import refuse_repeated
-from leftout.data.sources import called, refuse_address, short
+from leftout.data.sources import called, reading, refuse_address, short
 from leftout.errors import InputError
 from leftout.text import quoted, shortened
 
@@ -75,7 +74,7 @@ class Chunk:
         import pyarrow as pa
 
         names = list(self.schema.names if names is None else names)
-        with reading(self.path):
+        with reading(self.path, "Parquet"):
             if fingerprint(self.path) != self.fingerprint:
                 raise InputError(
                     f"{called(self.path)} has changed since the audit began. Start again when "
@@ -109,7 +108,7 @@ def listed(source: Any) -> list[Chunk]:
     schemas: dict[str, pa.Schema] = {}
     groups: list[tuple[str, int, int, Fingerprint]] = []
     for path in paths_of(source, STORED):
-        with reading(path):
+        with reading(path, "Parquet"):
             before = fingerprint(path)
             with _opened(path) as file:
                 meta = file.metadata
@@ -178,29 +177,6 @@ def _expanded(text: str, suffixes: tuple[str, ...]) -> list[str]:
     if not found:
         raise InputError(f"There is no file {quoted(text)}. Check the path.")
     return found
-
-
-@contextmanager
-def reading(path: str, kind: str = "Parquet") -> Iterator[None]:
-    """A context in which whatever goes wrong with a file is refused in one sentence."""
-    try:
-        yield
-    except (InputError, MemoryError):
-        raise
-    except ImportError as error:
-        raise InputError(
-            f"Reading {kind} needs a package that is not installed ({error.name or error}). Run: "
-            "pip install 'leftout[scale]'"
-        ) from error
-    except FileNotFoundError as error:
-        raise InputError(
-            f"There is no file {quoted(path)} any more; workers of a cluster need the same files "
-            "at the same paths. Check the path."
-        ) from error
-    except Exception as error:  # whatever readers raise: each has errors of its own
-        raise InputError(
-            f"{called(path)} cannot be read as a {kind} table: {short(error)}. Check the file."
-        ) from error
 
 
 def _opened(path: str, texts: Sequence[str] = ()) -> ParquetFile:

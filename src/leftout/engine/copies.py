@@ -11,25 +11,24 @@ such, as a table in memory would have them, and everything else stays text.
 from __future__ import annotations
 
 import gzip
-import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from leftout.data.cleaning import CODE
-from leftout.data.formats import Dialect, detect_encoding
-from leftout.data.frames import refuse_repeated
-from leftout.data.sources import called, short
-from leftout.engine.chunks import fingerprint, reading, unify
+from leftout.data.formats import TextFile
+from leftout.data.sources import called, reading, short
+from leftout.engine.chunks import fingerprint, unify
 from leftout.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-# Bytes that are read at a time, and rows; characters that a file's dialect is told from.
-_BLOCK, _ROWS, _START = 1 << 20, 1 << 16, 1 << 20
+# Rows that are read at a time.
+_ROWS = 1 << 16
 # Yes and no, as pandas reads them, and whole numbers that only text can hold.
 _TRUTHS = ["TRUE", "True", "true", "FALSE", "False", "false"]
 _KEPT = rf"{CODE.pattern}|[+-]?\d{{20,}}$"
@@ -59,30 +58,19 @@ def copy_text(paths: Sequence[str], folder: Path) -> list[Path]:
 
 def _store_as_text(path: str, copy: Path, types: dict[str, _TextType]) -> pa.Schema:
     """Store a file's cells as they are, and learn what its columns may hold."""
-    import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    def blocks() -> Iterator[bytes]:
-        with _binary(path) as file:
-            while block := file.read(_BLOCK):
-                yield block
-
-    name = called(path)
-    codec = detect_encoding(blocks(), name)
-    with _text(path, codec) as file:
-        start = file.read(_START).encode()
-    dialect = Dialect.of(start, "\t" if ".tsv" in path.lower() else ",", name)
-    names = dialect.names
-    refuse_repeated(names, name)
+    kind = path.lower()
+    opened: Any = partial(gzip.open if kind.endswith(".gz") else open, path, "rb")
+    table = TextFile(opened, called(path), "\t" if ".tsv" in kind else ",")
+    names = table.names
     schema = pa.schema([(each, pa.large_string()) for each in names])
     size = max(_ROWS // max(len(names) // 50, 1), 1000)
     short_rows, rows = False, 0
     with (
-        _text(path, codec) as file,
-        pd.read_csv(
-            file, **dialect.options(), names=names, header=0, dtype=str, chunksize=size
-        ) as frames,
+        table.text() as text,
+        table.read(text, names=names, header=0, dtype=str, chunksize=size) as frames,
         pq.ParquetWriter(copy, schema) as writer,
     ):
         for frame in frames:
@@ -92,22 +80,13 @@ def _store_as_text(path: str, copy: Path, types: dict[str, _TextType]) -> pa.Sch
             rows += len(frame)
             short_rows |= len(names) > 1 and frame[names[-1]].isna().any()
     if short_rows:  # which pandas fills up without a word
-        with _text(path, codec) as file:
-            dialect.refuse_ragged(file, name)
+        table.refuse_ragged()
     if not rows:
         raise InputError(
-            f"{name} has no rows and {len(names)} columns; a table with both is needed. Check the "
-            "file."
+            f"{called(path)} has no rows and {len(names)} columns; a table with both is needed. "
+            "Check the file."
         )
     return schema
-
-
-def _binary(path: str) -> Any:
-    return gzip.open(path) if path.lower().endswith(".gz") else open(path, "rb")
-
-
-def _text(path: str, codec: str) -> IO[str]:
-    return io.TextIOWrapper(_binary(path), encoding=codec, newline="")
 
 
 class _TextType:
