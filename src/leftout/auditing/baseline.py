@@ -15,7 +15,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 from sklearn.base import clone
 
 from leftout.auditing.small_cells import of_enough_rows
@@ -42,9 +41,8 @@ from leftout.evidence.refit import SearchTask, fit_group_rule, in_proportion
 from leftout.explain.sentence import any_of, describe
 from leftout.files import Serializable
 from leftout.groups.partition import GroupRule, MaxDisparityPartition
-from leftout.linalg.distinct import Distinct
 from leftout.linalg.losses import Array, Loss
-from leftout.linalg.significance import CONFIDENCE, Interval
+from leftout.linalg.significance import Estimate
 from leftout.representation.base import Representation
 from leftout.settings import TENTH, Reading
 from leftout.text import counted, leading
@@ -272,48 +270,6 @@ def _mean(values: Mask, among: Mask) -> tuple[float, Array]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate(Serializable):
-    """A figure of a table with its standard error, and the degrees of freedom of that."""
-
-    value: float
-    error: float
-    freedom: float
-
-    @classmethod
-    def of(cls, value: float, influence: Array, copies: Distinct | None, inflated: float) -> Self:
-        """From what each row adds; rows that are copies of each other add once."""
-        if copies is not None:
-            influence = np.bincount(copies.place, weights=influence).astype(np.float64)
-        squares = influence**2
-        total = float(squares.sum())
-        freedom = total**2 / float(np.sum(squares**2)) - 1.0 if total > 0.0 else 1.0
-        return cls(value=value, error=float(np.sqrt(inflated * total)), freedom=max(freedom, 1.0))
-
-    @property
-    def interval(self) -> Interval:
-        """With 95 % confidence."""
-        wide = float(stats.t.ppf(0.5 + CONFIDENCE / 2.0, self.freedom)) * self.error
-        return Interval(self.value, self.value - wide, self.value + wide)
-
-    def less(self, other: Estimate) -> Estimate:
-        """The difference of two tables, with Welch's degrees of freedom."""
-        a, b = self.error**2, other.error**2
-        freedom = 1.0
-        if a + b > 0.0:
-            freedom = (a + b) ** 2 / (a**2 / self.freedom + b**2 / other.freedom)
-        return Estimate(
-            value=self.value - other.value, error=float(np.sqrt(a + b)), freedom=freedom
-        )
-
-    @property
-    def p_value(self) -> float | None:
-        """Of no difference; None where nothing varies."""
-        if not self.error > 0.0:
-            return None
-        return float(2.0 * stats.t.sf(abs(self.value) / self.error, self.freedom))
-
-
-@dataclass(frozen=True, kw_only=True)
 class Spread(Serializable):
     """How the rows of a column are spread over conditions: what is in none is in others.
 
@@ -392,7 +348,7 @@ class Baseline(Serializable):
         return {
             name: Estimate.of(
                 float(np.mean([one[name][0] for one in each])),
-                np.mean([one[name][1] for one in each], axis=0), copies, 1.0,
+                np.mean([one[name][1] for one in each], axis=0), copies,
             )
             for name in self.figures
         }  # fmt: skip

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from leftout import __version__
-from leftout.auditing.baseline import Baseline, Estimate, Spread
+from leftout.auditing.baseline import Baseline, Spread
 from leftout.data.columns import Column
 from leftout.data.sources import Source, short
 from leftout.errors import InputError, parameter_label
 from leftout.explain.alignment import holm, independence_p
 from leftout.files import Serializable, write_whole
 from leftout.linalg.losses import Array
-from leftout.linalg.significance import LEVEL, Interval, describe_p
+from leftout.linalg.significance import LEVEL, Estimate, Interval, describe_p
 from leftout.report import pages
 from leftout.settings import Reading
 from leftout.text import counted, number, points

@@ -26,7 +26,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from leftout.evidence.refit import (
     SAME_GROUP,
@@ -40,7 +39,7 @@ from leftout.files import Serializable
 from leftout.groups.partition import GroupRule
 from leftout.linalg.losses import Array
 from leftout.linalg.problem import Labels
-from leftout.linalg.significance import CONFIDENCE, Interval
+from leftout.linalg.significance import Estimate, Interval
 from leftout.running import Steps
 from leftout.text import counted, number, percent
 
@@ -82,9 +81,8 @@ class HeldOut(Serializable):
 
     @property
     def gap(self) -> Interval:
-        value = float(self.gaps.mean())
-        wide = float(stats.t.ppf(0.5 + CONFIDENCE / 2.0, max(self.freedom, 1.0))) * self.error
-        return Interval(value, value - wide, value + wide)
+        freedom = max(self.freedom, 1.0)
+        return Estimate(float(self.gaps.mean()), self.error, freedom).interval
 
     @property
     def overlap(self) -> float:
@@ -155,18 +153,17 @@ class _Split(NamedTuple):
 
 def _summed_up(task: SearchTask, size: int, judged: Sequence[_Split]) -> HeldOut:
     """What all splits say together; where rows are copies of each other, these say it once."""
-    influence, copies = np.mean([each.influence for each in judged], axis=0), task.repeats.copies
-    if copies is not None:
-        influence = np.bincount(copies.place, weights=influence)
-    squares = influence**2
-    total = HALVES_TOGETHER * float(squares.sum())
+    gaps = np.array([each.gaps for each in judged])
+    influence = np.mean([each.influence for each in judged], axis=0)
+    _, error, freedom = Estimate.of(
+        float(gaps.mean()), influence, task.repeats.copies, HALVES_TOGETHER
+    )
     return HeldOut(
         group_size=size,
-        gaps=np.array([each.gaps for each in judged]),
+        gaps=gaps,
         overlaps=np.array([each.overlaps for each in judged]),
-        error=float(np.sqrt(total)),
-        # Satterthwaite's, for a sum of squares of unequal size
-        freedom=float(squares.sum() ** 2 / np.sum(squares**2) - 1.0) if total > 0.0 else 1.0,
+        error=error,
+        freedom=freedom,
     )
 
 

@@ -27,7 +27,7 @@ from leftout.fair.worst import GroupSearch, Rows
 from leftout.files import Serializable
 from leftout.linalg.distinct import distinct_rows
 from leftout.linalg.losses import Array
-from leftout.linalg.significance import CONFIDENCE, Interval
+from leftout.linalg.significance import CONFIDENCE, Estimate, Interval
 from leftout.representation.base import Representation, as_representation
 from leftout.running import one_thread
 from leftout.text import counted, number, percent
@@ -350,8 +350,4 @@ def _share(value: float, whole: float) -> float:
 
 def _over_splits(values: Array) -> Interval | None:
     """Mean and interval over splits."""
-    if len(values) < 2:
-        return None
-    value = float(values.mean())
-    wide = float(stats.t.ppf(0.5 + CONFIDENCE / 2.0, len(values) - 1) * stats.sem(values))
-    return Interval(value, value - wide, value + wide)
+    return Estimate.mean_of(values).interval if len(values) > 1 else None

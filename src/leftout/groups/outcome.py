@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from leftout.data.columns import Column
@@ -16,6 +15,7 @@ from leftout.data.roles import value_of
 from leftout.files import Serializable
 from leftout.linalg.significance import (
     CONFIDENCE,
+    Estimate,
     Interval,
     exceeds,
     matters,
@@ -200,38 +200,18 @@ def _share(hits: int, n: int) -> Interval:
     return Interval(hits / n, float(around.low), float(around.high))
 
 
-def _around(value: float, degrees: float, squared_error: float) -> Interval:
-    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, degrees) * np.sqrt(squared_error))
-    return Interval(value, value - half, value + half)
-
-
-def _mean(values: NDArray[np.float64]) -> tuple[Interval, float]:
-    """The mean of numbers with Student's interval, and its squared standard error."""
-    n = len(values)
-    if n < 2:
-        return Interval(float(values[0]) if n else np.nan, np.nan, np.nan), np.nan
-    error = float(values.var(ddof=1)) / n
-    return _around(float(values.mean()), n - 1, error), error
-
-
 def _means(target: Column, group: Mask) -> Outcome:
     known = _known(target, True)
     a, b = (target.values[known & side] for side in (group, ~group))
-    (inside, error), (outside, other) = _mean(a), _mean(b)
-    value = inside.value - outside.value
-    gap = Interval(value, np.nan, np.nan)
-    if min(len(a), len(b)) > 1:
-        # Welch: the variances may differ (SciPy's test warns where a side does not vary)
-        parts, freedom = np.array([error, other]), np.array([len(a), len(b)]) - 1.0
-        degrees = parts.sum() ** 2 / (parts**2 / freedom).sum() if parts.any() else 1.0
-        gap = _around(value, degrees, parts.sum())
+    inside, outside = Estimate.mean_of(a), Estimate.mean_of(b)
+    gap = inside.less(outside)
     return Outcome(
         target=target.name,
         kind="mean",
         positive=None,
-        left_out=inside,
-        rest=outside,
-        gap=gap,
-        difference=over_spread(value, a.var(), b.var()) if len(a) and len(b) else None,
+        left_out=inside.interval,
+        rest=outside.interval,
+        gap=gap.interval,
+        difference=over_spread(gap.value, a.var(), b.var()) if len(a) and len(b) else None,
         missing=int((~known).sum()),
     )

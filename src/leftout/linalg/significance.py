@@ -9,7 +9,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
+from leftout.linalg.distinct import Distinct
 from leftout.linalg.losses import Array
 from leftout.text import number
 
@@ -127,3 +129,59 @@ class Interval(NamedTuple):
     def clear(self) -> int:
         """The sign of a difference whose interval does not hold zero; else 0."""
         return int(self.low > 0.0) - int(self.high < 0.0)
+
+
+class Estimate(NamedTuple):
+    """A figure with its standard error, and the degrees of freedom of that."""
+
+    value: float
+    error: float
+    freedom: float
+
+    @classmethod
+    def of(
+        cls,
+        value: float,
+        influence: Array,
+        copies: Distinct | None = None,
+        inflated: float = 1.0,
+    ) -> Estimate:
+        """From what each row adds; rows that are copies of each other add once.
+
+        Degrees of freedom are Satterthwaite's, for a sum of squares of unequal size.
+        """
+        if copies is not None:
+            influence = np.bincount(copies.place, weights=influence).astype(np.float64)
+        squares = influence**2
+        total = float(squares.sum())
+        freedom = total**2 / float(np.sum(squares**2)) - 1.0 if total > 0.0 else 1.0
+        return cls(value, math.sqrt(inflated * total), max(freedom, 1.0))
+
+    @classmethod
+    def mean_of(cls, values: Array) -> Estimate:
+        """The mean of some numbers; of one or none, its error is not known."""
+        n = len(values)
+        if n < 2:
+            return cls(float(values[0]) if n else math.nan, math.nan, math.nan)
+        return cls(float(values.mean()), math.sqrt(values.var(ddof=1) / n), n - 1.0)
+
+    @property
+    def interval(self) -> Interval:
+        """With 95% confidence: Student's."""
+        wide = float(special.stdtrit(self.freedom, 0.5 + CONFIDENCE / 2.0)) * self.error
+        return Interval(self.value, self.value - wide, self.value + wide)
+
+    def less(self, other: Estimate) -> Estimate:
+        """The difference of two that are independent, with Welch's degrees of freedom."""
+        a, b = self.error**2, other.error**2
+        freedom = 1.0
+        if a + b > 0.0:
+            freedom = (a + b) ** 2 / (a**2 / self.freedom + b**2 / other.freedom)
+        return Estimate(self.value - other.value, math.sqrt(a + b), freedom)
+
+    @property
+    def p_value(self) -> float | None:
+        """Of no difference; None where nothing varies."""
+        if not self.error > 0.0:
+            return None
+        return float(2.0 * special.stdtr(self.freedom, -abs(self.value) / self.error))
