@@ -115,15 +115,15 @@ def test_tables_sort_by_keyboard(browser, page):
 
 
 @pytest.fixture(scope="module", params=[known.audit, known.bare], ids=["full", "bare"])
-def text(request, tmp_path_factory):
-    path = tmp_path_factory.mktemp("text") / "report.html"
+def written(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("written") / "report.html"
     path.write_text(page_of(request.param()), encoding="utf-8")
     return path
 
 
 @pytest.mark.parametrize(("width", "most"), [(1280, 4_500), (390, 7_500)])
-def test_the_answer_comes_first_and_all_else_is_folded(browser, told, page, width, most):
-    for path in (told, page):
+def test_the_answer_comes_first_and_all_else_is_folded(browser, written, page, width, most):
+    for path in (written, page):
         tab, _ = opened(browser, path, width)
         assert height(tab) <= most
         assert tab.locator("main > section details").count() == 0
@@ -137,8 +137,8 @@ def test_the_answer_comes_first_and_all_else_is_folded(browser, told, page, widt
 
 
 @pytest.mark.parametrize("width", [380, 768, 1280])
-def test_no_cell_is_clipped(browser, told, width):
-    tab, _ = opened(browser, told, width)
+def test_no_cell_is_clipped(browser, written, width):
+    tab, _ = opened(browser, written, width)
     unfold(tab)
     assert clipped(tab) == []
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
@@ -152,8 +152,8 @@ def test_no_cell_is_clipped(browser, told, width):
     assert min(captions) > min(0.55 * width, 280)
 
 
-def test_clipped_cells_are_seen(browser, told):
-    tab, _ = opened(browser, told)
+def test_clipped_cells_are_seen(browser, written):
+    tab, _ = opened(browser, written)
     unfold(tab)
     narrow = "'display: block; min-width: 0; width: 1px'"
     tab.evaluate(f"document.querySelector('td.code').style = {narrow}")
@@ -163,8 +163,8 @@ def test_clipped_cells_are_seen(browser, told):
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_links_open_what_they_lead_to(browser, told, scripts):
-    tab, _ = opened(browser, told, java_script_enabled=scripts)
+def test_links_open_what_they_lead_to(browser, written, scripts):
+    tab, _ = opened(browser, written, java_script_enabled=scripts)
     names = [link.get_attribute("href") for link in tab.locator("nav a").all()]
     assert names[0] == "#verdict" and len(names) >= 11
     for name in names[1:]:
@@ -172,26 +172,26 @@ def test_links_open_what_they_lead_to(browser, told, scripts):
         assert not inside.is_visible()
         tab.locator(f'nav a[href="{name}"]').click()
         assert inside.is_visible()
-    tab, _ = opened(browser, told, anchor="#rules", java_script_enabled=scripts)
+    tab, _ = opened(browser, written, anchor="#rules", java_script_enabled=scripts)
     assert tab.locator("#rules").is_visible() and not tab.locator("#glossary").is_visible()
     title = tab.locator("#rules-title").bounding_box()
     assert 0 <= title["y"] < 900
 
 
-def test_a_link_opens_again_what_was_closed(browser, told):
-    tab, _ = opened(browser, told, anchor="#rules")
+def test_a_link_opens_again_what_was_closed(browser, written):
+    tab, _ = opened(browser, written, anchor="#rules")
     tab.locator("#rules-title").click()
     assert not tab.locator("#rules").is_visible()
     tab.locator('nav a[href="#rules"]').click()
     assert tab.locator("#rules").is_visible()
 
 
-def test_paper_has_the_answer_on_two_pages_then_everything(browser, told):
-    tab, _ = opened(browser, told)
+def test_paper_has_the_answer_on_two_pages_then_everything(browser, written):
+    tab, _ = opened(browser, written)
     pages = printed(tab)
     assert tab.locator("details[open]").count() == 0  # as it was
     # the same without the script
-    silent, _ = opened(browser, told, java_script_enabled=False)
+    silent, _ = opened(browser, written, java_script_enabled=False)
     assert printed(silent) == pages
     tab.evaluate("document.querySelector('.more').remove()")
     answer = printed(tab)

@@ -16,6 +16,7 @@ NEEDED = (
     "__init__.pyi",
     "data/profiling/words.toml",
     "datasets/demo.csv",
+    "report/annex.toml",
     "report/templates/page.html",
     "report/templates/page.css",
     "report/templates/page.js",

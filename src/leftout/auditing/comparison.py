@@ -179,20 +179,17 @@ def compare(
         As for :func:`leftout.audit`, of a new table.
     """
     then, before = audited(old)
-    reading = Reading(missing=missing or then["settings"]["missing"] or None, dictionary=dictionary)
-    if isinstance(old, Mapping | str | os.PathLike):
-        if dictionary is None and then["settings"]["dictionary"] is not None and _is_table(new):
-            raise InputError(
-                "The old table was read with a dictionary, and the new one would be without it. "
-                f"Give it, too: {parameter_label('dictionary', 'FILE')}."
-            )
-    else:
-        reading = Reading(
-            missing=missing or old.settings.missing,
-            dictionary=old.settings.dictionary if dictionary is None else dictionary,
+    asked, record = then["settings"], _is_record(new)
+    if dictionary is None and _is_audit(old):
+        dictionary = old.settings.dictionary
+    if dictionary is None and asked["dictionary"] is not None and not (record or _is_audit(new)):
+        raise InputError(
+            "The old table was read with a dictionary, and the new one would be without it. "
+            f"Give it, too: {parameter_label('dictionary', 'FILE')}."
         )
+    reading = Reading(missing=missing or asked["missing"] or None, dictionary=dictionary)
     notes: list[str] = []
-    if _is_record(new):
+    if record:
         now, after = audited(new)
         name, n_rows = _called(now), now["table"]["rows"]
         changes, notes = _of_records(then, before, now, after)
@@ -221,13 +218,13 @@ def _is_record(given: Any) -> bool:
     return path or isinstance(given, Mapping) and "schema_version" in given
 
 
-def _is_table(given: Any) -> bool:
-    return not _is_record(given) and not hasattr(given, "intake")
+def _is_audit(given: Any) -> bool:
+    return hasattr(given, "intake")
 
 
 def audited(given: Any) -> tuple[Mapping[str, Any], Baseline]:
     """The record of an audit, and what others are compared with."""
-    if hasattr(given, "intake"):
+    if _is_audit(given):
         data, baseline = given.to_dict(), given.baseline
     else:
         data = given if isinstance(given, Mapping) else _read(given)
@@ -262,7 +259,7 @@ def _rows_of(
 ) -> tuple[Array, dict[str, Column], str]:
     """Features of the new rows as the old audit has encoded them, their columns, and a name."""
     if before.encoding is None:
-        if not hasattr(new, "intake") or new.intake.feature_names != then["table"]["feature_names"]:
+        if not _is_audit(new) or new.intake.feature_names != then["table"]["feature_names"]:
             raise InputError(
                 "The old audit was of features that were given, or that a pipeline made. Audit "
                 "the new table with the same, and hold that to the old one: "
@@ -270,7 +267,7 @@ def _rows_of(
             )
         intake = new.intake
         return intake.X, {column.name: column for column in intake.telling}, _called(new.to_dict())
-    if hasattr(new, "intake"):
+    if _is_audit(new):
         columns, name = before.encoding.cleaned(new.intake.columns), _called(new.to_dict())
     else:
         source = Source.of(new, sheet)

@@ -18,6 +18,8 @@ from sklearn.base import clone
 from leftout.auditing.group_selection import few_of
 from leftout.data.preparation import PreparedTable
 from leftout.errors import InputError
+from leftout.evidence.refit import in_proportion
+from leftout.evidence.stability import pairwise_jaccard
 from leftout.files import Serializable
 from leftout.groups.fitted import for_same_size
 from leftout.groups.partition import MaxDisparityPartition
@@ -228,10 +230,9 @@ def read_in_other_ways(
         return None
     group = found.labels_ > 0
     rows = few_of(np.arange(len(intake.X)), intake.X.shape[1], settings.effort)
-    search = _for_same_sizes(found).set_params(random_state=0)
+    search = for_same_size(found).set_params(min_group_size=None, random_state=0)
     if len(rows) < len(group):
-        share = found.sizes_[1:] / len(group)
-        sizes = [max(1, round(each * len(rows))) for each in share.tolist()]
+        sizes = in_proportion(found.sizes_[1:].tolist(), len(rows), len(group))
         search.set_params(group_size=sizes[0] if len(sizes) == 1 else sizes)
         group = _left_out(search, intake.X[rows], found.n_components_)
     masks, lines = [group], []
@@ -241,7 +242,7 @@ def read_in_other_ways(
         except InputError:  # no such number of components
             continue
         masks.append(mask)
-        shared = _shared(mask, group)
+        shared = float(pairwise_jaccard(np.stack([mask, group]))[0, 1])
         lines.append(OneReading(other.choice, other.n_components, other.X.shape[1], shared))
     if not lines:
         return None
@@ -251,20 +252,6 @@ def read_in_other_ways(
         group=group,
         of_rows=len(intake.X),
     )
-
-
-def _shared(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> float:
-    """The share of the rows of either group that are in both (Jaccard similarity)."""
-    return int(np.sum(a & b)) / max(int(np.sum(a | b)), 1)
-
-
-def _for_same_sizes(found: MaxDisparityPartition) -> MaxDisparityPartition:
-    """A search for as many groups, as large as those found."""
-    if found.n_groups_ == 1:
-        again = for_same_size(found)
-    else:
-        again = clone(found).set_params(group_size=found.sizes_[1:].tolist(), verbose=0)
-    return again.set_params(min_group_size=None)
 
 
 def _left_out(search: MaxDisparityPartition, X: Array, n_components: int) -> NDArray[np.bool_]:

@@ -76,6 +76,6 @@ def fitted_on(
 
 
 def for_same_size(found: MaxDisparityPartition) -> MaxDisparityPartition:
-    """A search, not fitted, for a group as large as that found, where its solver takes a size."""
-    size = int(found.sizes_[1]) if takes_sizes(found._check_names()) else None
-    return clone(found).set_params(group_size=size, verbose=0)
+    """A search, not fitted, for groups as large as those found, where its solver takes sizes."""
+    sizes = found.sizes_[1:].tolist() if takes_sizes(found._check_names()) else [None]
+    return clone(found).set_params(group_size=sizes if len(sizes) > 1 else sizes[0], verbose=0)

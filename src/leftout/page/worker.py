@@ -31,7 +31,7 @@ from leftout.data.encoding import encode_column
 from leftout.data.formats import sheet_names
 from leftout.data.frames import rows_of
 from leftout.data.preparation import check_length
-from leftout.data.profiling.codes import words_of
+from leftout.data.profiling.codes import WORDS, words_of
 from leftout.data.profiling.column_types import ColumnFacts
 from leftout.data.profiling.duplicate_columns import copies
 from leftout.data.roles import value_of
@@ -65,25 +65,8 @@ _JUDGED_ROWS, _JUDGED_CELLS, _JUDGED_LEAST = 20_000, 4_000_000, 500
 # An outcome of more values is compared by its mean alone.
 _OUTCOME_VALUES = 30
 
-# Words that outcomes, and what the law protects, are called by; the first are hardly anything else,
-# the second are outcomes only where more speaks for it.
-_OUTCOMES = frozenset(
-    """approve approved accept accepted admit admitted admission decision outcome target label class
-    churn churned attrition survived survival response granted hired passed fraud readmitted
-    convicted recid recidivism dropout y bewilligt genehmigt zusage ergebnis ziel aprobado aprovado
-    accepte resultat default defaulted deny denied diagnosis diabetes died death""".split()
-)
-_PERHAPS = frozenset(
-    """result status grade score quality price salary income wage rating risk good bad deposit
-    affairs visits vote purchase bought claim lfp event medv charges consumption""".split()
-)
 # How much must speak for an outcome: its name; two values, or its place at the end.
 _ENOUGH = 3.0
-_SENSITIVE = frozenset(
-    """sex sexo sexe male female gender geschlecht race raza raca black hispanic ethnicity ethnic
-    ethnie ethnicite religion religiao konfession disability disabled behinderung nationality
-    nationalitaet nacionalidad nationalite citizenship orientation""".split()
-)
 
 
 def main(asked: dict[str, Any]) -> None:
@@ -233,7 +216,7 @@ def guess(kind: ColumnFacts) -> tuple[str, str]:
             kind.kind, f"looks like an {kind.kind}" if kind.kind == "identifier" else "has too many"
         )
         return AUTO, f"{what}: {kind.why}"
-    if set(words_of(kind.name)) & _SENSITIVE:
+    if set(words_of(kind.name)).intersection(WORDS["protected"]):
         return "sensitive", "called like something the law protects"
     return AUTO, "" if kind.sure else f"looks like a {kind.kind}: {kind.why}"
 
@@ -243,8 +226,9 @@ def guessed_outcome(facts: Sequence[ColumnFacts], n_values: Sequence[int]) -> in
     scores = np.zeros(len(facts))
     for place, (fact, n) in enumerate(zip(facts, n_values, strict=True)):
         words = set(words_of(fact.name))
-        named = 2.5 if words & _OUTCOMES else 1.5 if words & _PERHAPS else 0.0
-        if not named or fact.read_as == "nothing" or words & _SENSITIVE:
+        named = 1.5 * (not words.isdisjoint(WORDS["maybe_outcomes"]))
+        named = 2.5 if not words.isdisjoint(WORDS["outcomes"]) else named
+        if not named or fact.read_as == "nothing" or words.intersection(WORDS["protected"]):
             continue
         at_end = place in (0, len(facts) - 1)
         scores[place] = named + (n == 2) + 0.5 * (2 < n <= _OUTCOME_VALUES) + 0.75 * at_end

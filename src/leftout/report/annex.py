@@ -5,7 +5,9 @@ Every line is filled from the dict that ``audit.json`` holds; what an audit cann
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from leftout.text import counted, listed, percent
@@ -22,36 +24,8 @@ class AnnexPart(NamedTuple):
     lines: list[tuple[str, ...]]
 
 
-# What is asked for, by which text, and which parts of the record (by number) have some of it.
-_AI_ACT, _ANNEX = (f"EU AI Act, Regulation (EU) 2024/1689, {at}" for at in ("Art. 10", "Annex IV"))
-_NYC = "New York City, Local Law 144 of 2021, with 6 RCNY 5-300 to 5-304"
-_COLORADO = "Colorado, 3 CCR 702-10, Regulation 10-1-1"
-_ASKED = (
-    (_AI_ACT, "2 (b), (c): origin and preparation of data", "2, 3; not how they were collected"),
-    (_AI_ACT, "2 (d): assumptions on what data measure and represent", "3, 6"),
-    (_AI_ACT, "2 (f): examination in view of possible biases", "4, 5"),
-    (_AI_ACT, "2 (g): measures to detect, prevent and mitigate biases", "4, 5 (M001, M002)"),
-    (_AI_ACT, "2 (h), 3: gaps, errors, statistical properties as to groups", "2, 5, 6"),
-    (_ANNEX, "2 (d): data sheets, provenance, main characteristics", "2; of provenance, the file"),
-    (_ANNEX, "2 (g): validation and testing, metrics, discriminatory impacts", "4, 5, 7"),
-    (_ANNEX, "3: limitations, accuracy for groups of persons", "5 (P001, P003, K001), 6"),
-    (_NYC, "5-301: selection or scoring rates and impact ratios by sex, race/ethnicity and their "
-     "intersections", "none: this record is supplementary to, not a substitute for, impact ratios"),
-    (_NYC, "5-303: date of the audit, source and explanation of the data", "2, 7, of this audit"),
-    (_COLORADO, "Sec. 5: documented testing, its methods, assumptions and results", "3 to 6; not "
-     "the quantitative test by race that the Division may prescribe"),
-    (_COLORADO, "Sec. 5: versions, material changes, monitoring", "7; leftout compare"),
-)  # fmt: skip
-_METHOD = (
-    ("loss", "average squared error of a group under the shared representation, less that under "
-     "its own PCA of as many components (Arjun KM and Jain 2026)"),
-    ("search", "for the rows with the largest loss beyond the rest's, without group labels"),
-    ("evidence", "surrogate tables with the same covariance, and with the same values and "
-     "correlations; sequential p-values (Besag and Clifford 1991); halves of the rows"),
-    ("multiplicity", "Holm's correction, and permutations of the rows for known groups"),
-    ("mitigation", "Fair PCA (Samadi et al. 2018; Tantipongpipat et al. 2019), and the projection "
-     "that is best for the worst-off group of a size"),
-)  # fmt: skip
+# What is asked for, by which text, and the method with its references.
+_CITED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def annex(data: Data) -> list[AnnexPart]:
@@ -61,12 +35,12 @@ def annex(data: Data) -> list[AnnexPart]:
         AnnexPart("Purpose", field, _purpose(data)),
         AnnexPart("Data", field, _data(data)),
         AnnexPart("Representation", field, _representation(data)),
-        AnnexPart("Method", field, list(_METHOD)),
+        AnnexPart("Method", field, list(_CITED["method"].items())),
         AnnexPart("Findings", ("code", "status", "question", "detail"), _findings(data)),
         AnnexPart("Limits", field, _limits(data)),
         AnnexPart("Versions and command", field, _versions(data)),
         AnnexPart("What regulations ask for", ("text", "what is asked for", "part of this record"),
-             list(_ASKED)),
+             [(each["text"], *part) for each in _CITED["asked"] for part in each["parts"]]),
     ]  # fmt: skip
     return [part._replace(title=f"{n}. {part.title}") for n, part in enumerate(found, 1)]
 

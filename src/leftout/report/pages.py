@@ -14,25 +14,27 @@ from leftout.fair.mitigation import describe_gap
 from leftout.groups.decomposition import PART_NAMES
 from leftout.linalg.significance import describe_p
 from leftout.report.annex import annex
-from leftout.report.sections import group_section, ranked, sections
 from leftout.report.templating import environment
-from leftout.text import ZERO_LOSS, number, percent
+from leftout.text import ZERO_LOSS, as_name, counted, number, percent
 
+Data = Mapping[str, Any]
 _TEMPLATES = Path(__file__).parent / "templates"
+# Of smaller parts nobody needs to know who carries them.
+_LARGE_PART = 0.1
 _DASH = "\u2013"
 
 
-def page(data: Mapping[str, Any], to_file: bool = False) -> str:
+def page(data: Data, to_file: bool = False) -> str:
     """The report: one HTML page with all that it needs; with a record ``to_file``."""
     return rendered("page.html", _shown(data, to_file))
 
 
-def first_screen(data: Mapping[str, Any]) -> str:
+def first_screen(data: Data) -> str:
     """The answer below its headline: cards, lines, the bar of three parts, the table of costs."""
     return _templates().get_template("screen.html").render(_shown(data))
 
 
-def _shown(data: Mapping[str, Any], to_file: bool = False) -> dict[str, Any]:
+def _shown(data: Data, to_file: bool = False) -> dict[str, Any]:
     """What templates are given."""
     each = [group_section(data, group) for group in data["groups"]]
     several = each if len(each) > 1 else []
@@ -40,7 +42,6 @@ def _shown(data: Mapping[str, Any], to_file: bool = False) -> dict[str, Any]:
     whole["annex"] = annex(data) if to_file else []
     more = {
         "answers": {finding["code"]: finding for finding in data["findings"]},
-        "sections": sections(whole, several),
         "part_names": PART_NAMES,
         "verdicts": VERDICTS,
         "shared": data["pca"]["representation"]["name"],
@@ -50,7 +51,7 @@ def _shown(data: Mapping[str, Any], to_file: bool = False) -> dict[str, Any]:
     return whole | more
 
 
-def rendered(template: str, data: Mapping[str, Any], *folders: Path) -> str:
+def rendered(template: str, data: Data, *folders: Path) -> str:
     """A page with its style and script; ``folders`` may have further templates."""
     script, style = ((_TEMPLATES / f"page.{kind}").read_text("utf-8") for kind in ("js", "css"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -58,7 +59,7 @@ def rendered(template: str, data: Mapping[str, Any], *folders: Path) -> str:
     return _templates(*folders).get_template(template).render(data, **more)
 
 
-def brief(data: Mapping[str, Any]) -> str:
+def brief(data: Data) -> str:
     """A note for notebooks: the verdict and the findings."""
     return _templates().get_template("brief.html").render(data)
 
@@ -88,3 +89,56 @@ def loss_cell(value: float, digits: int = 3, scale: float | None = None) -> str:
 def p_cell(value: float) -> str:
     """A p-value under a head that says so."""
     return describe_p(value).removeprefix("p ").removeprefix("= ")
+
+
+def carriers(parts: Data | None) -> dict[str, list[str]]:
+    """The few columns that carry each part; the covariance's are none's in particular."""
+    if parts is None:
+        return {}
+    large = {key: key != "covariance" and parts[key]["share"] > _LARGE_PART for key in PART_NAMES}
+    return {key: list(map(as_name, parts[key]["carriers"] * large[key])) for key in PART_NAMES}
+
+
+# What a section shows where no evidence was gathered.
+_NO_EVIDENCE: dict[str, Any] = {
+    "p_value": None, "verdict": None, "verdict_name": None, "parts": None, "held_out": None,
+    "rows": 0, "of_rows": None, "notes": [], "chance": {},
+}  # fmt: skip
+
+
+def ranked(known: Data | None) -> list[Any]:
+    """Known groups: those left out first, then by what they lose; too small ones last."""
+    groups = [] if known is None else known["groups"]
+    return sorted(
+        groups, key=lambda each: (each["too_small"], not each["left_out"], -(each["loss"] or 0.0))
+    )
+
+
+def group_section(data: Data, group: Data) -> dict[str, Any]:
+    """What is shown of a group; of one group, by the whole page."""
+    trust, found = group["trust"] or _NO_EVIDENCE, group["left_out"]
+    alone = len(data["groups"]) == 1
+    partition = {
+        "disparity": found["disparity"], "group_size": found["size"], "bound": found["bound"],
+    }  # fmt: skip
+    return {
+        "name": f"group-{group['label']}",
+        "title": f"Left-out group {group['label']}",
+        "gist": _gist(group),
+        "lines": {"What": group["answer"]["fact"], **group["answer"]["lines"]},
+        "explanation": group["explanation"],
+        "trust": trust,
+        "parts": trust["parts"],
+        "carriers": carriers(trust["parts"]),
+        "answers": {finding["code"]: finding for finding in group["findings"]},
+        "findings": group["findings"],
+        "partition": data["partition"] if alone else partition,
+        "costs": group["costs"],
+        "prediction": group["prediction"],
+    }
+
+
+def _gist(group: Data) -> str:
+    name = (group["trust"] or _NO_EVIDENCE)["verdict_name"]
+    verdict = f"; {name}" if name else ""
+    return f"{counted(group['left_out']['size'], 'row')}{verdict}: {group['answer']['who']}"

@@ -47,7 +47,7 @@ _MOST = 0.8
 NAMED, MAYBE_NAMED, EITHER, QUANTITY = 3, 2, 1, -3
 
 # Words in names of columns, by what they say.
-_WORDS = {
+WORDS = {
     what: tuple(words.split())
     for what, words in tomllib.loads(
         files("leftout.data.profiling").joinpath("words.toml").read_text(encoding="utf-8")
@@ -212,7 +212,7 @@ def name_says(name: str) -> int:
     for points, told in ((NAMED, _is_code), (MAYBE_NAMED, _may_be_code)):
         if any(map(told, words)):  # in the singular: a number of cities is no code
             return points
-    return EITHER if any(word in _WORDS["either"] for word in words) else 0
+    return EITHER if any(word in WORDS["either"] for word in words) else 0
 
 
 def words_of(name: str) -> list[str]:
@@ -225,31 +225,31 @@ def words_of(name: str) -> list[str]:
 
 def _is_code(word: str) -> bool:
     return (
-        word in _WORDS["codes"]
-        or word.startswith(_WORDS["code_stems"])
-        or (len(word) > 3 and word.endswith(_WORDS["code_ends"]))
+        word in WORDS["codes"]
+        or word.startswith(WORDS["code_stems"])
+        or (len(word) > 3 and word.endswith(WORDS["code_ends"]))
     )
 
 
 def _may_be_code(word: str) -> bool:
     ends = len(word) > 5 and word.endswith("cat")
     return (
-        word in _WORDS["maybe_codes"] or ends or (is_id(word) and word not in _WORDS["identifiers"])
+        word in WORDS["maybe_codes"] or ends or (is_id(word) and word not in WORDS["identifiers"])
     )
 
 
 def is_id(word: str) -> bool:
     """Whether the last word of a name is that of an identifier."""
-    if word in _WORDS["identifiers"] or word.endswith(("code", "guid", "uuid")):
+    if word in WORDS["identifiers"] or word.endswith(("code", "guid", "uuid")):
         return True
-    return word.endswith("id") and word.removesuffix("id") in _WORDS["numbered"]
+    return word.endswith("id") and word.removesuffix("id") in WORDS["numbered"]
 
 
 def _is_quantity(word: str) -> bool:
-    if word in _WORDS["codes"] or word.startswith(_WORDS["code_stems"]):
+    if word in WORDS["codes"] or word.startswith(WORDS["code_stems"]):
         return False
     return (
-        word in _WORDS["quantities"]
-        or word.removesuffix("s") in _WORDS["quantities"]
-        or word.endswith(_WORDS["quantity_ends"])
+        word in WORDS["quantities"]
+        or word.removesuffix("s") in WORDS["quantities"]
+        or word.endswith(WORDS["quantity_ends"])
     )
