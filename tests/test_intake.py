@@ -380,5 +380,5 @@ def test_a_notebook_shows_the_headline_once():
 def test_tab_completion_shows_what_people_use():
     shown = {name for name in dir(MaxDisparityPartition) if not name.startswith("_")}
     own = {"fit", "fit_predict", "predict", "score_samples", "loss_samples", "bound_", "left_out_",
-           "left_out_groups_"}  # fmt: skip
+           "left_out_groups_", "set_fit_request"}  # fmt: skip
     assert shown - {name for name in dir(BaseEstimator) if not name.startswith("_")} == own

@@ -20,7 +20,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import paper_data
-from leftout import TableEncoder
+from leftout import InputError, TableEncoder
 from leftout.data import encoding
 from leftout.data.cleaning import MISSING, clean
 from leftout.data.columns import column_of
@@ -482,3 +482,37 @@ def test_categories_with_an_order_keep_it():
         np.testing.assert_allclose(encoder.transform(frame[4:6])[:, 0], [1 / 3, 1 / 3])
     loose = pd.DataFrame({"s": pd.Categorical(cells, sizes), "x": other})
     assert len(TableEncoder().fit(loose).get_feature_names_out()) == 6
+
+
+@pytest.mark.parametrize("scaling", ["minmax", "standard", "none"])
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_learn_what_repeated_rows_do(scaling, seed):
+    rng = np.random.default_rng(seed)
+    m = 150
+    table = pd.DataFrame(
+        {
+            "income": np.where(rng.random(m) < 0.2, np.nan, rng.gamma(2.0, 1000.0, m)),
+            "age": rng.integers(18, 90, m),
+            "sex": rng.choice(["f", "m", None], m, p=[0.5, 0.4, 0.1]),
+            "town": rng.choice([f"town {i}" for i in range(130)], m),
+            "grade": pd.Categorical(rng.choice(["a", "b", None], m), ["a", "b", "c"], ordered=True),
+        }
+    )
+    table["rent"] = table["income"] / 3.0  # missing where income is
+    weights = rng.integers(0, 4, m)
+    again = table.loc[np.repeat(table.index, weights)].reset_index(drop=True)
+    encoder = TableEncoder(numeric=["age", "income", "rent"], categorical=["town"], scaling=scaling)
+    by_weight, by_rows = clone(encoder), clone(encoder).fit(again)
+    made = by_weight.fit_transform(table, sample_weight=1e6 * weights)
+    assert by_weight.get_feature_names_out().tolist() == by_rows.get_feature_names_out().tolist()
+    np.testing.assert_allclose(made, by_rows.transform(table), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(by_weight.transform(table), made, rtol=1e-12)
+    plain, equal = clone(encoder).fit_transform(table), clone(encoder)
+    assert np.array_equal(equal.fit_transform(table, sample_weight=np.full(m, 7)), plain)
+
+
+def test_weights_and_means_of_a_target_do_not_go_together():
+    table = pd.DataFrame({"town": list("abc") * 20, "x": range(60)})
+    encoder = TableEncoder(encoding="target")
+    with pytest.raises(InputError, match="encoding='target' counts every row once"):
+        encoder.fit(table, np.arange(60) % 2, sample_weight=np.arange(60))

@@ -130,7 +130,7 @@ class ColumnSummary(NamedTuple):
     low, high : float
         The smallest and the largest number; infinite where there is none.
     counts : array
-        Rows of each of the sample's categories and, at last, of any other.
+        Rows of each of the sample's categories and, at last, of any other; or their weight.
     strays : dict
         Texts among numbers, with their cells.
     declared : array
@@ -143,7 +143,7 @@ class ColumnSummary(NamedTuple):
     n_missing: int
     low: float
     high: float
-    counts: NDArray[np.int64]
+    counts: NDArray[Any]
     strays: dict[str, int]
     declared: NDArray[np.int64]
     sums: TargetSums | None
@@ -155,12 +155,13 @@ class ColumnSummary(NamedTuple):
         like: Column,
         declared: NDArray[np.int64] | None = None,
         y: Floats | None = None,
+        weights: Floats | None = None,
     ) -> ColumnSummary:
         """Of a column that was read like another one; ``y`` are numbers of a target."""
         low, high, sums, counts = np.inf, -np.inf, None, np.zeros(0, dtype=np.int64)
         if like.words:
             n = len(like.categories or ())
-            counts = np.bincount(np.minimum(column.values, n) + 1, minlength=n + 2)[1:]
+            counts = np.bincount(np.minimum(column.values, n) + 1, weights, n + 2)[1:]
             if y is not None:
                 known = np.where(column.values < n, column.values, -1)
                 rows = column.values < n  # any other value is as good as none
@@ -200,12 +201,15 @@ def target_scale(target: Column | None, positive: Any) -> tuple[Any, float]:
 
 
 def summaries_of(
-    columns: Iterable[Column], target: Column | None, positive: Any
+    columns: Iterable[Column],
+    target: Column | None,
+    positive: Any,
+    weights: Floats | None = None,
 ) -> list[ColumnSummary]:
     """Summaries of columns that are read already."""
     level, centre = target_scale(target, positive)
     y = None if target is None else numbers_at(target, level) - centre
-    return [ColumnSummary.of(column, column, y=y) for column in columns]
+    return [ColumnSummary.of(column, column, y=y, weights=weights) for column in columns]
 
 
 @dataclass(frozen=True)
@@ -217,7 +221,7 @@ class SummaryPass:
     level: Any = None
     centre: float = 0.0
 
-    def over(self, block: Block) -> tuple[ColumnSummary, ...]:
+    def over(self, block: Block, weights: Floats | None = None) -> tuple[ColumnSummary, ...]:
         """Of some rows."""
         y = None
         if self.target is not None:
@@ -226,7 +230,7 @@ class SummaryPass:
         for reader in self.readers:
             raw = block[reader.raw]
             hits = np.array(reader.declared.missing.cells(raw), dtype=np.int64)
-            found.append(ColumnSummary.of(reader.column(raw), reader.like, hits, y))
+            found.append(ColumnSummary.of(reader.column(raw), reader.like, hits, y, weights))
         return tuple(found)
 
     def merge(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import (
     _check_feature_names_in,
@@ -14,6 +14,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from leftout.checks import check_weights
 from leftout.data.cleaning import clean, unique
 from leftout.data.column_reader import ColumnSummary, summaries_of, target_scale
 from leftout.data.columns import Column, names_of
@@ -27,11 +28,12 @@ from leftout.data.encoding import (
     as_read,
     encode_column,
     fit_indicators,
+    mean_and_variance,
 )
 from leftout.data.frames import as_frame
 from leftout.data.profiling.column_types import ColumnFacts
 from leftout.data.roles import beside, called
-from leftout.errors import InputError
+from leftout.errors import InputError, parameter_label
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -131,7 +133,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.positive = positive
         self.smooth = smooth
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn how each column becomes numbers.
 
         Parameters
@@ -140,13 +142,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             pandas, polars, pyarrow, or a two-dimensional array.
         y : array of shape (m,) or None
             The target, for the means of categories under ``encoding="target"``; else not read.
+        sample_weight : array of shape (m,), optional
+            How many rows each row stands for: medians, means, standard deviations and counts of
+            values are those of so many, and rows of weight 0 are in none. What columns are is
+            decided on the rows. Not under ``encoding="target"``.
         """
-        self._learn(X, y)
+        self._learn(X, y, sample_weight)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> Floats:
+    def fit_transform(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Floats:
         """``fit`` and ``transform`` of the same table, which is read once."""
-        return self._learn(X, y)
+        return self._learn(X, y, sample_weight)
 
     def transform(self, X: Any) -> Floats:
         """Numbers of a table with the same columns.
@@ -171,8 +179,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         return tags
 
-    def _learn(self, X: Any, y: Any) -> Floats:
+    def _learn(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Floats:
         raw = self._columns(X, reset=True)
+        places, weights = check_weights(sample_weight, len(raw[0]))
         self.declared_.check(raw)
         target = None
         if self.encoding == "target":
@@ -182,15 +191,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 )
             target = clean(beside(raw, y))
         columns, kinds = self.declared_.columns_and_types(raw)
-        read = map(as_read, columns, kinds)
-        self.learn(columns, kinds, target, summaries_of(read, target, self.positive))
-        return self.fit_scale(columns)
+        some = columns
+        if not isinstance(places, slice):
+            some = [column.take(places) for column in columns]
+            target = None if target is None else target.take(places)
+        read = map(as_read, some, kinds)
+        summaries = summaries_of(read, target, self.positive, weights)
+        self.learn(some, kinds, target, summaries, weights)
+        made = self.fit_scale(some, weights=weights)
+        return made if some is columns else self._encode(columns)
 
-    def fit_scale(self, columns: list[Column], spreads: Floats | None = None) -> Floats:
+    def fit_scale(
+        self,
+        columns: list[Column],
+        spreads: Floats | None = None,
+        weights: Floats | None = None,
+    ) -> Floats:
         """Encode columns, and learn what each feature is shifted by and multiplied with.
 
         ``spreads`` are the features' means and standard deviations in [0, 1] over all rows, where
-        columns are only some of them.
+        columns are only some of them; ``weights`` what each row counts.
         """
         X = self._encode(columns, scaled=False)
         self.shift_, self.scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
@@ -205,7 +225,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 self.scale_[mine] = 1.0 / max(float(plan.becomes.vectors.max(initial=0.0)), 0.5)
             elif self.scaling == "standard":
                 if spreads is None:
-                    self.shift_[mine], spread = X[:, mine].mean(axis=0), X[:, mine].std(axis=0)
+                    self.shift_[mine], variance = mean_and_variance(X[:, mine], weights)
+                    spread = np.sqrt(variance)
                 else:
                     self.shift_[mine], spread = spreads[:, mine]
                 self.scale_[mine] = 1.0 / np.where(spread > 0.0, spread, 1.0)
@@ -222,6 +243,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         kinds: list[ColumnFacts],
         target: Column | None,
         summaries: Sequence[ColumnSummary],
+        weights: Floats | None = None,
     ) -> None:
         """Fit all but the scaling on columns that are cleaned and judged already.
 
@@ -233,15 +255,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise InputError(f"smooth={self.smooth!r} is neither 'auto' nor a number from 0.")
         means = None
         if target is not None:
+            if weights is not None:
+                raise InputError(
+                    f"{parameter_label('encoding', 'target')} counts every row once, but rows have "
+                    "weights. Use encoding 'free', or leave the weights out."
+                )
             _, centre = target_scale(target, self.positive)
             means = TargetMeans(called(target, self.positive), centre, self.smooth)
         plans = [
-            encode_column(column, kind, summary, means)
+            encode_column(column, kind, summary, means, weights)
             for column, kind, summary in zip(columns, kinds, summaries, strict=True)
         ]
         if all(plan.becomes is None for plan in plans):
             raise InputError(_nothing_left(plans))
-        indicators = fit_indicators(plans, columns)
+        indicators = fit_indicators(plans, columns, weights)
         self.missing_indicators_: list[MissingIndicator] = indicators
         self.dropped_: dict[str, str] = {
             plan.label: plan.how for plan in plans if plan.becomes is None

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,8 @@ SAME_INDICATOR = 0.95
 # Rows of indicators that are multiplied at a time.
 _AT_ONCE = 1 << 16
 _ROOT = np.sqrt(2.0)
+# Sums of weights that differ by less than this share are rounding.
+_HALF = 1e-12
 _HUGE = np.finfo(np.float64).max / 4.0
 
 
@@ -48,10 +50,37 @@ class Read(NamedTuple):
     values: Floats  # (m, number of features)
     missing: NDArray[np.bool_]
 
-    def spread(self) -> float:
+    def spread(self, weights: Floats | None = None) -> float:
         """The variance of its features; of a column that says nothing else, of its gaps."""
         values = self.values if self.values.size else self.missing[:, None].astype(np.float64)
-        return float(np.ascontiguousarray(values).var(axis=0).sum())
+        return float(mean_and_variance(np.ascontiguousarray(values), weights)[1].sum())
+
+
+def mean_and_variance(values: Floats, weights: Floats | None = None) -> tuple[Floats, Floats]:
+    """Of each column, where rows count as their weights say."""
+    if weights is None:
+        return values.mean(axis=0), values.var(axis=0)
+    mean = weights @ values / weights.sum()
+    return mean, weights @ (values - mean) ** 2 / weights.sum()
+
+
+def median(values: Floats, weights: Floats | None = None) -> float:
+    """The median of the known values: of two middle ones, half-way between.
+
+    Examples
+    --------
+    >>> values = np.array([3.0, 1.0, np.nan, 2.0])
+    >>> median(values), median(values, np.array([3, 1, 1, 2]))
+    (2.0, 2.5)
+    """
+    if weights is None:
+        return float(np.nanmedian(values))
+    known = np.flatnonzero(~np.isnan(values))
+    order = known[np.argsort(values[known], kind="stable")]
+    reached = np.cumsum(weights[order]) / weights[order].sum()
+    place = int(np.searchsorted(reached, 0.5 - _HALF))
+    last = place + (reached[place] <= 0.5 + _HALF)
+    return float(np.mean(values[order[[place, last]]]))
 
 
 @dataclass(frozen=True)
@@ -65,7 +94,9 @@ class NumericEncoding(Serializable):
     has_indicator = True
 
     @classmethod
-    def of(cls, column: Column, low: float, high: float) -> NumericEncoding:
+    def of(
+        cls, column: Column, low: float, high: float, weights: Floats | None = None
+    ) -> NumericEncoding:
         """By the median of some rows, and the smallest and largest value of all."""
         values = column.numbers
         assert values is not None
@@ -74,7 +105,7 @@ class NumericEncoding(Serializable):
                 f"The column {column.name!r} holds infinite values; PCA needs every value finite. "
                 "Replace them, or drop the column."
             )
-        middle = float(np.nanmedian(values / 2.0)) * 2.0  # of two huge ones, too
+        middle = median(values / 2.0, weights) * 2.0  # of two huge ones, too
         return cls(column.without_rows(), low, high, middle)
 
     def names(self, name: str) -> list[str]:
@@ -107,7 +138,7 @@ class CategoricalEncoding(Serializable):
     has_indicator: bool
 
     @classmethod
-    def of(cls, column: Column, times: NDArray[np.int64]) -> CategoricalEncoding:
+    def of(cls, column: Column, times: NDArray[Any]) -> CategoricalEncoding:
         """Indicators; of two values one says all, of very many the rare share one.
 
         Values that somebody has put in order are one column, a step from each to the next; a
@@ -115,7 +146,7 @@ class CategoricalEncoding(Serializable):
 
         A missing cell says nothing of the value: it is the most frequent of two, as the median of
         yes and no would be, and of more the average of all. ``times`` are the rows of each value
-        that the column takes.
+        that the column takes, or their weight.
         """
         values = column.categories or ()
         known = [values[code] for code in column.present[0]]
@@ -181,6 +212,7 @@ def encode_column(
     kind: ColumnFacts,
     summary: ColumnSummary | None = None,
     means: TargetMeans | None = None,
+    weights: Floats | None = None,
 ) -> ColumnFacts:
     """Learn from a cleaned column, read as its kind says, what it becomes.
 
@@ -189,12 +221,12 @@ def encode_column(
     """
     name, column = column.name, as_read(column, kind)
     if summary is None:
-        summary = ColumnSummary.of(column, column)
+        summary = ColumnSummary.of(column, column, weights=weights)
     if kind.read_as == "nothing":
         return replace(kind, how=kind.why, missing=summary.n_missing)
     becomes: Becomes
     if not column.words:
-        becomes = NumericEncoding.of(column, summary.low, summary.high)
+        becomes = NumericEncoding.of(column, summary.low, summary.high, weights)
     elif (
         means is not None
         and summary.sums is not None
@@ -267,7 +299,7 @@ class MissingIndicator(NamedTuple):
 
 
 def fit_indicators(
-    plans: Sequence[ColumnFacts], columns: Sequence[Column]
+    plans: Sequence[ColumnFacts], columns: Sequence[Column], weights: Floats | None = None
 ) -> list[MissingIndicator]:
     """The missing indicators of columns as they are encoded.
 
@@ -281,8 +313,11 @@ def fit_indicators(
     }
     if not indicated:
         return []
-    together = _missing_together(np.stack([columns[place].missing for place in indicated]))
+    missing = np.stack([columns[place].missing for place in indicated])
+    together = _missing_together(missing)
     share = together / len(columns[0])
+    if weights is not None:
+        share = (missing * weights) @ missing.T / weights.sum()
     alone = np.diag(share)
     covariance = share - np.outer(alone, alone)
     sizes = np.sqrt(np.diag(covariance))
@@ -298,7 +333,8 @@ def fit_indicators(
         else:
             home.append(here)
     places = list(indicated)
-    variances = [becomes.read(columns[place]).spread() for place, becomes in indicated.items()]
+    read = (becomes.read(columns[place]) for place, becomes in indicated.items())
+    variances = [each.spread(weights) for each in read]
     indicators = []
     for group in groups:
         members = tuple(places[here] for here in group)
