@@ -290,7 +290,7 @@ _ROLES = """
 from leftout.data.columns import names_of
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.sources import Source
-from leftout.data.profiling.duplicate_columns import copies
+from leftout.data.profiling.relations import copies
 from leftout.data.profiling.relations import leaks, proxies
 from leftout.data.profiling.sentinels import suspects
 def work():

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leftout import InputError
-from leftout.engine import state as states
-from leftout.engine.engines import Local
-from leftout.engine.state import Passes, state_folder
+from leftout.engine import engines as states
+from leftout.engine.engines import Local, Passes, state_folder
 
 FILES = {"a.parquet": "12 bytes", "b.parquet": "30 bytes"}
 

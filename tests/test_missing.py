@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from leftout.data.cleaning import clean
 from leftout.data.columns import column_of, columns_of
+from leftout.data.dictionary import Missing
 from leftout.data.encoding import encode_column
-from leftout.data.missing import Missing
 from leftout.data.profiling.column_types import infer_column_types
 from leftout.errors import InputError
 from leftout.text import shortest

@@ -19,10 +19,11 @@ from sklearn.preprocessing import TargetEncoder
 import paper_data
 from leftout.data.cleaning import clean_all
 from leftout.data.columns import Column, columns_of
-from leftout.data.profiling.duplicate_columns import _same_names, copies
 from leftout.data.profiling.relations import (
     Relation,
     _cells,
+    _same_names,
+    copies,
     cross_fitted_auc,
     leaks,
     leave_one_out_errors,

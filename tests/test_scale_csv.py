@@ -12,7 +12,7 @@ from leftout import InputError
 from leftout.data import formats
 from leftout.data.preparation import prepare_table
 from leftout.data.sources import Source
-from leftout.engine import copies as stored_csv
+from leftout.engine import tables as stored_csv
 from leftout.engine.encoding_plan import prepare_chunks
 from leftout.engine.engines import Local
 from leftout.engine.tables import in_parts

@@ -10,8 +10,7 @@ from typing import Any
 from leftout.checks import check_choice
 from leftout.data.cleaning import clean_all
 from leftout.data.columns import Column, columns_of, found
-from leftout.data.dictionary import CATEGORICAL, Dictionary
-from leftout.data.missing import Missing
+from leftout.data.dictionary import CATEGORICAL, Dictionary, Missing
 from leftout.data.profiling.column_types import ColumnFacts, infer_column_types
 from leftout.errors import InputError
 from leftout.running import warn

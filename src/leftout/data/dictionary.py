@@ -1,30 +1,245 @@
-"""What people know of a table's columns: a kind, a label, labels of values, a note."""
+"""What people know of a table's columns: a kind, a label, labels of values, a note.
+
+Also values that they have declared to stand for nothing, such as 999: their cells are missing.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import date
+from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leftout.checks import is_missing
-from leftout.data.cleaning import MISSING, clean, unique
-from leftout.data.columns import Column, find
+from leftout.data.cleaning import CODE, MISSING, clean, unique
+from leftout.data.columns import LARGEST_EXACT, Column, find, of_numbers
 from leftout.data.frames import as_frame
-from leftout.data.missing import number_of, same, text_of
 from leftout.data.profiling.column_types import COLUMN_KINDS
 from leftout.data.sources import called, fetch, read_table, short
 from leftout.errors import InputError
-from leftout.text import quoted, shortened
+from leftout.text import as_name, counted, listed, quoted, shortened, shortest, unambiguous
 
+Mask = NDArray[np.bool_]
 Record = dict[str, Any]
 
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf", re.ASCII)
+_MIDNIGHT = re.compile(r"[T ]00:00(:00(\.0+)?)?$")
+_DAY = 86_400_000_000  # in microseconds
+# Of the values that a column holds instead of a declared one, so many are named.
+_SHOWN = 3
 _FACTS = ("kind", "label", "values", "note")
 # Kinds of columns whose numbers are codes of categories.
 CATEGORICAL = ("code", "category")
+
+
+def text_of(value: Any) -> str:
+    """A value as text: whole numbers without a point, dates without a midnight."""
+    if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
+        value = value.item()
+    if isinstance(value, date | np.datetime64):
+        return _MIDNIGHT.sub("", str(value))
+    if isinstance(value, Real) and not isinstance(value, bool):
+        with suppress(OverflowError):
+            return shortest(float(value)) if abs(float(value)) < LARGEST_EXACT else str(value)
+    return str(value).strip()
+
+
+def number_of(text: str) -> float:
+    """The number that a text is, written as computers do; NaN if it is none."""
+    return float(text) if _NUMBER.fullmatch(text) else np.nan
+
+
+def same(values: NDArray[np.float64], number: float) -> Mask:
+    """Which values are a number: exactly, or a fraction as single precision keeps it."""
+    exact: Mask = values == number
+    return exact if number.is_integer() else exact | (values == float(np.float32(number)))
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Values that mean nothing, as text: in any raw column, and in those that are named.
+
+    Numbers are compared as numbers and dates by their days, also where a raw column holds them as
+    text; all else by its text.
+
+    Examples
+    --------
+    >>> from leftout.data.columns import column_of
+    >>> missing = Missing.of("999,review=-1", ["age", "review"])
+    >>> review = column_of([0, 1, 2, -1, 999], "review")
+    >>> missing.describe([review])
+    '-1 was declared missing: 1 cell of review; 999 was declared missing: 1 cell of review'
+    >>> missing.apply(review).missing.tolist()
+    [False, False, False, True, True]
+    """
+
+    everywhere: tuple[str, ...] = ()
+    named: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, given: Any, names: Iterable[Any]) -> Missing:
+        """What somebody declares missing in a table with such columns.
+
+        Parameters
+        ----------
+        given : None, value, str, list or mapping
+            A text such as ``"999,review=-1"``: a value alone counts in every column. A list has one
+            of them in each place. A mapping has columns and one value or several; None for every
+            column.
+        names : list
+            The table's columns.
+        """
+        known = list(names)
+        if isinstance(given, Mapping):
+            pairs = [(name, value) for name, more in given.items() for value in _listed(more)]
+        else:
+            parts = given.split(",") if isinstance(given, str) else _listed(given)
+            pairs = [_pair(part, known) for part in parts if part is not None and part != ""]
+        by_name: dict[str | None, list[str]] = {None: []}
+        for name, value in pairs:
+            if is_missing(value) or np.ndim(value) or text_of(value) == "":
+                raise InputError(
+                    f"missing holds {quoted(value)}, which is not a value; give a number, a text "
+                    "or a date."
+                )
+            column = None if name is None else str(find(known, name, "missing"))
+            by_name.setdefault(column, []).append(text_of(value))
+        named = {name: tuple(dict.fromkeys(texts)) for name, texts in by_name.items() if name}
+        return cls(tuple(dict.fromkeys(by_name[None])), named)
+
+    def __bool__(self) -> bool:
+        return bool(self.everywhere or self.named)
+
+    def apply(self, column: Column) -> Column:
+        """The column without the cells that hold such a value; new rows need not hold it."""
+        hits = _hits(column, self.of_column(column))
+        return _removed(column, np.logical_or.reduce(hits)) if hits else column
+
+    def cells(self, column: Column) -> list[int]:
+        """How many cells hold each of the values of a column; of one before ``apply``."""
+        return [int(_rows(column, hit).sum()) for hit in _hits(column, self.of_column(column))]
+
+    def describe(
+        self, columns: Sequence[Column], cells_of: Sequence[Sequence[int]] | None = None
+    ) -> str:
+        """How many cells of which columns hold each value, in words; of columns before ``apply``.
+
+        ``cells_of`` each column is given where the rows are elsewhere. Refuses values that no row
+        holds: whoever names them expects them there.
+        """
+        counts: dict[str, dict[str, int]] = {}
+        every = map(self.cells, columns) if cells_of is None else cells_of
+        for column, hits in zip(columns, every, strict=True):
+            for text, count in zip(self.of_column(column), hits, strict=True):
+                if count:
+                    counts.setdefault(text, {})[column.name] = count
+                elif text in self._own(column):
+                    raise InputError(
+                        f"missing names the value {unambiguous(text)} of the column "
+                        f"{column.name!r}, but no row holds it; {_held(column)}. Correct the "
+                        "value, or leave it out."
+                    )
+        for text in self.everywhere:
+            if text not in counts:
+                raise InputError(
+                    f"missing names the value {unambiguous(shortened(text))}, but no column holds "
+                    "it. Correct the value, or leave it out."
+                )
+        return "; ".join(
+            f"{unambiguous(text)} was declared missing: "
+            + listed([f"{counted(n, 'cell')} of {as_name(name)}" for name, n in held.items()])
+            for text, held in counts.items()
+        )
+
+    def of_column(self, column: Column) -> list[str]:
+        """The values that mean nothing in a column, its own first."""
+        return list(dict.fromkeys((*self._own(column), *self.everywhere)))
+
+    def _own(self, column: Column) -> tuple[str, ...]:
+        return self.named.get(column.name, ())
+
+
+def _listed(given: Any) -> list[Any]:
+    """Values of a list, or just one."""
+    if given is None or isinstance(given, str) or not isinstance(given, Iterable):
+        return [given]
+    return list(given)
+
+
+def _pair(value: Any, names: list[Any]) -> tuple[Any, Any]:
+    """A column and its value, or None and a value of any column; the longest name that fits."""
+    if not isinstance(value, str) or "=" not in value:
+        return None, value
+    text = value.strip()
+    fits = [name for name in names if re.match(rf"{re.escape(str(name))}\s*=", text)]
+    name = max(fits, key=lambda name: len(str(name)), default=text.partition("=")[0].strip())
+    return name, text[len(str(name)) :].lstrip().removeprefix("=").strip()
+
+
+def _hits(column: Column, texts: Sequence[str]) -> list[Mask]:
+    """Which rows of numbers or dates are each of some values, or which categories."""
+    hits = [_is_value(column, text) for text in texts]
+    if not texts or column.categories is None or column.levels is not None or column.declared:
+        return hits
+    # A mark such as "none" may hide that the others are numbers, so texts are removed first.
+    read = clean(_removed(column, np.logical_or.reduce(hits)))
+    if read.categories is not None and read.levels is None:
+        return hits
+    for hit, text in zip(hits, texts, strict=True):
+        hit[column.values[_rows(read, _is_value(read, text))]] = True
+    return hits
+
+
+def _is_value(column: Column, text: str) -> Mask:
+    """Which rows of numbers or dates are a value, or which categories."""
+    number = np.nan if CODE.match(text) else number_of(text)
+    if column.categories is None:
+        if not column.dates:
+            return same(column.values, number)
+        when = clean(Column("", np.zeros(1, dtype=np.int32), (text,)))
+        moment = float(when.values[0]) if when.dates else np.nan
+        starts = column.values if moment % _DAY else column.values // _DAY * _DAY
+        return np.asarray(starts == moment)
+    if set(column.categories) <= {"False", "True"}:  # which are not 0 and 1, but in any case
+        return np.array([name.casefold() == text.casefold() for name in column.categories], bool)
+    hit = np.array([name.strip() == text for name in column.categories], dtype=bool)
+    return hit if column.levels is None else hit | same(column.levels, number)
+
+
+def _rows(column: Column, hit: Mask) -> Mask:
+    return hit if column.categories is None else np.append(hit, False)[column.values]
+
+
+def _removed(column: Column, gone: Mask) -> Column:
+    """The column without some of its categories; of numbers or dates, of its rows' values."""
+    if not gone.any():
+        return column
+    if column.categories is None:
+        values = np.where(gone, np.nan, column.values)
+        if column.dates:
+            return replace(column, values=values)
+        made = of_numbers(column.name, values)
+        return replace(made, written=column.written, strays=column.strays)
+    names = [name for name, is_gone in zip(column.categories, gone, strict=True) if not is_gone]
+    levels = None if column.levels is None else column.levels[~gone]
+    return column.recoded(np.where(gone, -1, np.cumsum(~gone) - 1), names, levels)
+
+
+def _held(column: Column) -> str:
+    """The first values of a column, in words."""
+    present = column.present[0]
+    if not len(present):
+        return "it is empty"
+    texts = [shortened(column.show(value)) for value in present[:_SHOWN]]
+    return f"it holds {listed(texts + ['others'] * (len(present) > _SHOWN))}"
 
 
 @dataclass(frozen=True)

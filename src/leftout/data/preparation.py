@@ -32,8 +32,7 @@ from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import Floats, as_read
 from leftout.data.profiling.codes import FEW
 from leftout.data.profiling.column_types import ColumnFacts, row_counter
-from leftout.data.profiling.duplicate_columns import copies
-from leftout.data.profiling.relations import Relation, leaks, proxies
+from leftout.data.profiling.relations import Relation, copies, leaks, proxies
 from leftout.data.profiling.sentinels import Suspect, suspects
 from leftout.data.roles import assign, level_of, levels_of, value_of
 from leftout.data.sources import File, Source

@@ -12,6 +12,7 @@ from leftout.auditing.result import Audit
 from leftout.auditing.stages import READ, STAGE_SHARES, AuditPipeline, Listener
 from leftout.data.column_reader import SCHEMA_ROWS
 from leftout.data.sources import Source
+from leftout.engine.engines import Passes, state_folder
 from leftout.engine.tables import ChunkedTable, in_parts
 from leftout.errors import InputError, parameter_label
 from leftout.running import (
@@ -227,7 +228,6 @@ def run(
         stages.end()
         return found
     _check_in_parts(asked)
-    from leftout.engine.state import Passes, state_folder
     from leftout.engine.work import ChunkedAudit
 
     asked = replace(asked, command=call(settings, parts.name))

@@ -25,8 +25,7 @@ from leftout.checks import generator
 from leftout.data.columns import Column
 from leftout.data.roles import levels_of
 from leftout.engine.encoding_plan import ChunkedRows, EncodingPlan, prepare_chunks
-from leftout.engine.engines import Engine, Local
-from leftout.engine.state import Passes
+from leftout.engine.engines import Engine, Local, Passes
 from leftout.engine.tables import ChunkedTable
 from leftout.errors import InputError, parameter_label
 from leftout.explain import Explanation

@@ -33,7 +33,7 @@ from leftout.data.frames import rows_of
 from leftout.data.preparation import check_length
 from leftout.data.profiling.codes import WORDS, words_of
 from leftout.data.profiling.column_types import ColumnFacts
-from leftout.data.profiling.duplicate_columns import copies
+from leftout.data.profiling.relations import copies
 from leftout.data.roles import value_of
 from leftout.data.sources import Source
 from leftout.datasets import demo_dictionary, load_demo
