@@ -36,7 +36,7 @@ from leftout.evidence.null_test import NullDistribution
 from leftout.evidence.stability import Membership, Stability
 from leftout.evidence.verdict import Trust
 from leftout.explain import explanation as explanation_module
-from leftout.explain.alignment import Alignment, Typical
+from leftout.explain.alignment import Alignment
 from leftout.explain.attribution import WhatIf
 from leftout.explain.explanation import Explanation
 from leftout.explain.rules import find_rules
@@ -300,13 +300,6 @@ def explanation(**changed):
         "alignment": alignment(),
         "outcome": [outcome()],
         "no_outcome": no_outcome(),
-        "typical": [
-            Typical(
-                column="town", kind="most frequent", left_out="Beeley", rest="Corby",
-                left_out_share=0.87, rest_share=0.43,
-            ),
-            Typical(column="age", kind="median", left_out="57", rest="33"),
-        ],
         "what_if": [
             WhatIf(feature="age", disparity=0.584, without=0.146, overlap=0.45),
             WhatIf(feature="town", disparity=0.584, without=0.642, overlap=0.95),

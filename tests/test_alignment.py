@@ -1,4 +1,4 @@
-"""Alignment with known attributes, outcomes, and typical values."""
+"""Alignment with known attributes, and outcomes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from known import compare_outcome
 from leftout import MaxDisparityPartition, datasets, explain
 from leftout.data.columns import column_of
 from leftout.data.roles import levels_of
-from leftout.explain.alignment import align, holm, typical_values
+from leftout.explain.alignment import align, holm
 from leftout.groups.outcome import without_outcome
 from test_binning import raw_tables
 
@@ -326,25 +326,6 @@ def test_differences_of_outcomes_are_standardised():
         (found,) = compare_outcome(rates, many)
         assert found.gap.value == pytest.approx(-share)
         assert found.gap.clear == -1 and found.differs == sign
-
-
-def test_typical_values():
-    table = pd.DataFrame(
-        {
-            "age": [20.0, 30, 40, 50, np.nan, 70],
-            "town": ["a", "a", "b", "b", "b", None],
-            "day": pd.date_range("2020-01-01", periods=6),
-            "empty": [np.nan] * 6,
-        }
-    )
-    age, town, day, empty = typical_values(table, [0, 0, 0, 1, 1, 1])
-    assert (age.kind, age.left_out, age.rest) == ("median", "60", "30")
-    assert (town.kind, town.left_out, town.rest) == ("most frequent", "b", "a")
-    assert (town.left_out_share, town.rest_share) == pytest.approx((2 / 3, 2 / 3))
-    assert day.rest == "2020-01-02" and empty.left_out == "(missing)"
-    days = pd.DataFrame({"d": np.arange(20240101, 20240107), "i": [np.inf, -np.inf, 1, 2, 3, 4]})
-    day, odd = typical_values(days, [0, 0, 1, 1, 1, 0])
-    assert (day.left_out, day.rest) == ("20240104", "20240102") and odd.left_out == "2"
 
 
 def test_rows_are_the_deepest_and_the_most_typical():

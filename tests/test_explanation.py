@@ -75,8 +75,6 @@ def test_every_part_is_there_and_agrees_with_the_part_alone(told, found, planted
     assert [line.column for line in told.alignment if not line.searched] == ["faith"]
     assert told.alignment == align(raw.drop(columns="passed"), labels, sensitive=["faith"])
     assert all(part.column == part.feature for part in parts)  # an array has no names to tell by
-    assert told.typical[0].column == told.alignment[0].column
-    assert {line.column for line in told.typical} == set(raw.columns) - {"passed"}
     assert told.outcome == compare_outcome(raw["passed"], labels, name="passed")
     assert told.outcome[0].gap.high < 0
     shown = told.rows["left_out"][0]["values"]
@@ -104,7 +102,7 @@ def test_plain_data_and_json(told, tmp_path):
     data = told.to_dict()
     for key in (
         "sentence", "disparity_by_feature", "rules",
-        "alignment", "what_if", "outcome", "typical", "rows",
+        "alignment", "what_if", "outcome", "rows",
     ):  # fmt: skip
         assert key in data
     path = told.to_json(tmp_path / "explanation.json")

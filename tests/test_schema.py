@@ -65,7 +65,6 @@ def test_every_object_says_its_keys():
         "groups.0.explanation.sentence.alternatives.0.0",
         "groups.0.explanation.rules.0.antecedents.0", "groups.0.explanation.leading_rules.0",
         "groups.0.explanation.alignment.0",
-        "groups.0.explanation.typical.0",
         "groups.0.explanation.disparity_by_feature.0",
         "groups.0.trust.stability",
         "groups.0.trust.chance.copula", "mitigation", "mitigation.by_dimension.0", "named", "known",

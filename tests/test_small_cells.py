@@ -140,12 +140,12 @@ def test_every_figure_of_an_audit_is_true_and_of_enough_rows(seed, audits):
     else:
         assert any(isinstance(figures[name], str) for name in COUNTS)
     # what is one of a list is there as it is, or not at all
-    for name in ("rules", "leading_rules", "typical", "alignment"):
+    for name in ("rules", "leading_rules", "alignment"):
         assert all(line in all_of_it[name] for line in told[name])
     for rule in told["rules"] + told["leading_rules"]:
         of = [size, rest]
         assert not small(rule["count"], of[0]) and not small(rule["covered"] - rule["count"], of[1])
-    for line in told["typical"] + told["alignment"]:
+    for line in told["alignment"]:
         if line["left_out_share"] is None:
             continue
         column = raw[line["column"]]

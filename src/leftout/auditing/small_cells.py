@@ -22,7 +22,7 @@ from leftout.data.conditions import Mask
 from leftout.data.encoding import CategoricalEncoding, NumericEncoding, as_read
 from leftout.data.preparation import PreparedTable
 from leftout.explain import Explanation
-from leftout.explain.alignment import Alignment, Typical
+from leftout.explain.alignment import Alignment
 from leftout.explain.sentence import Sentence
 from leftout.groups.known import KnownGroup
 from leftout.groups.outcome import Outcome
@@ -43,7 +43,7 @@ def small(count: int, of: int, fewest: int) -> bool:
     return low < high
 
 
-def few(line: Outcome | Alignment | Typical, fewest: int) -> bool:
+def few(line: Outcome | Alignment, fewest: int) -> bool:
     """Whether its shares tell a small cell of either side."""
     return any(small(cell, sum(side), fewest) for side in line.cells for cell in side)
 
@@ -158,7 +158,6 @@ def _explanation(
         outcome=[] if None in outcome else outcome,
         no_outcome=_outcome(told.no_outcome, n, fewest), rules=list(filter(fits, told.rules)),
         leading_rules=list(filter(fits, told.leading_rules)),
-        typical=[line for line in told.typical if not few(line, fewest)],
         disparity_by_feature=[
             each._replace(feature=rare.get(each.feature, each.feature))
             for each in told.disparity_by_feature

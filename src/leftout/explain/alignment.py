@@ -1,4 +1,4 @@
-"""Which known attribute does the left-out group look like? Tests, medians and frequencies."""
+"""Which known attribute does the left-out group look like?"""
 
 from __future__ import annotations
 
@@ -347,67 +347,3 @@ def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
     corrected = np.empty(len(p_values))
     corrected[order] = np.minimum(1.0, np.maximum.accumulate(steps))
     return corrected
-
-
-MISSING_LABEL = "(missing)"
-
-
-@dataclass(frozen=True)
-class Typical(Serializable):
-    """A column's median, or most frequent category, on either side.
-
-    ``left_out`` and ``rest`` are text; of categories, ``left_out_share`` and ``rest_share`` say how
-    much of a side has that value. ``(missing)`` is the most frequent category where it is.
-    ``cells`` are the counts that these shares tell.
-    """
-
-    hidden = ("cells",)
-
-    column: str
-    kind: str  # "median" or "most frequent"
-    left_out: str
-    rest: str
-    left_out_share: float | None = None
-    rest_share: float | None = None
-    cells: tuple[tuple[int, ...], ...] = ()
-
-
-def typical_values(table: Any, labels: ArrayLike) -> list[Typical]:
-    """Medians and most frequent categories of the left-out group and of the rest, by column.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> line = typical_values(np.array([[1.0], [2.0], [9.0], [7.0]]), [0, 0, 1, 1])[0]
-    >>> line.left_out, line.rest
-    ('8', '1.5')
-    """
-    columns = columns_of(table)
-    group = check_left_out(labels, len(columns[0]))
-    lines = []
-    for column in columns:
-        numbers = column.categories is None
-        usual = _median if numbers else _most_frequent
-        (left_out, a, here), (rest, b, there) = (usual(column, side) for side in (group, ~group))
-        kind = "median" if numbers else "most frequent"
-        lines.append(Typical(column.name, kind, left_out, rest, a, b, (here, there)))
-    return lines
-
-
-def _median(column: Column, side: Mask) -> tuple[str, None, tuple[()]]:
-    values = column.values[side & ~column.missing]
-    if not len(values):
-        return MISSING_LABEL, None, ()
-    with np.errstate(invalid="ignore", over="ignore"):  # between infinities
-        middle = float(np.median(values))
-        spread = float(np.subtract(*np.percentile(values, [75, 25])))
-    # values of many sizes spread further than the median, which is no zero
-    return column.describe(middle, min(spread, abs(middle))), None, ()
-
-
-def _most_frequent(column: Column, side: Mask) -> tuple[str, float, tuple[int, int]]:
-    """The value, its share, and how many rows have it and have not."""
-    counts = np.bincount(column.values[side] + 1, minlength=2)  # missing first
-    most = int(counts.argmax()) - 1
-    value, n, rows = MISSING_LABEL if most < 0 else column.show(most), counts.max(), counts.sum()
-    return value, float(n / rows), (int(n), int(rows - n))

@@ -18,10 +18,8 @@ from leftout.data.roles import assign, levels_of
 from leftout.errors import InputError
 from leftout.explain.alignment import (
     Alignment,
-    Typical,
     align,
     describe_claims,
-    typical_values,
 )
 from leftout.explain.attribution import (
     WhatIf,
@@ -90,8 +88,6 @@ class Explanation(Serializable):
         Empty without a target.
     no_outcome : Outcome or None
         How often either side has no value of the target; None where every row has one.
-    typical : list of Typical
-        In the order of ``alignment``.
     what_if : list of WhatIf
     rows : dict or None
         Actual rows, only if they were asked for.
@@ -109,7 +105,6 @@ class Explanation(Serializable):
     leading_rules: list[Rule]
     alignment: list[Alignment]
     outcome: list[Outcome]
-    typical: list[Typical]
     what_if: list[WhatIf]
     no_outcome: Outcome | None = None
     rows: dict[str, list[Any]] | None = None
@@ -220,7 +215,7 @@ def group(
         Actual rows to show of either side, by their position, without columns that are dropped or
         kept out and without the target. A row may be a person.
     label : int or None
-        Which of several left-out groups, from 1. Losses, columns, outcome and typical values stand
+        Which of several left-out groups, from 1. Losses, columns and outcome stand
         beside those of the rest, the rows of no left-out group; a sentence and rules must tell the
         group from all other rows. Nothing is searched again.
     progress : callable, bool or None
@@ -277,8 +272,6 @@ def group(
         columns, group = [column.take(beside) for column in columns], mask[beside]
         aim = None if aim is None else aim.take(beside)
     alignment = align(columns, group, sensitive=raw.hidden)
-    by_name = {column.name: column for column in columns}
-    order = dict.fromkeys([line.column for line in alignment]) | dict.fromkeys(by_name)
     levels = None if aim is None else levels_of(aim, positive)
     outcome = [] if aim is None else outcomes(aim, group, levels)
     lacking = None if aim is None else without_outcome(aim, group, levels)
@@ -292,7 +285,6 @@ def group(
         alignment=alignment,
         outcome=outcome,
         no_outcome=lacking,
-        typical=typical_values([by_name[name] for name in order], group),
         what_if=search_without(partition, matrix, raw.sources, leading, steps),
         rows=_example_rows(partition, label or 1, X, matrix, raw.described, rows) if rows else None,
         notes=[
