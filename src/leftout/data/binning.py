@@ -88,6 +88,22 @@ class BinnedColumn:
         codes = pooled.ravel().astype(np.int32)[self.codes]
         return replace(self, codes=codes, members=members, spans=kept)
 
+    def offered(self, bins: Iterable[int] | None = None) -> list[Span]:
+        """The conditions that it offers, simple ones first: of equals, the first is taken.
+
+        A category offers its values, or those of some ``bins``, and all but one of them; numbers
+        every run of their intervals; and either that they are missing.
+        """
+        n, missing = self.n_known, [Span(self.n_known, self.n_known + 1)] * self.has_missing
+        if self.is_category:
+            alone = [
+                Span(code, code + 1) for code in (range(self.n_bins) if bins is None else bins)
+            ]
+            return alone + [span._replace(all_but=True) for span in alone if self.n_bins > 2]
+        runs = [Span(i, j) for i in range(n) for j in range(i + 1, n + 1) if j - i < n]
+        runs.sort(key=lambda run: 0 < run.start and run.stop < n)
+        return runs + missing + [span._replace(all_but=True) for span in missing if n]
+
     def mask(self, place: int) -> Mask:
         """The rows for which a condition holds."""
         return self.members[place][self.codes]

@@ -29,7 +29,6 @@ from leftout.engine.engines import Engine, Local, Passes
 from leftout.engine.tables import ChunkedTable
 from leftout.errors import InputError, parameter_label
 from leftout.explain import Explanation
-from leftout.explain.attribution import split_losses
 from leftout.explain.explanation import by_feature
 from leftout.explain.sentence import Sentence
 from leftout.fair.estimator import FairPCA
@@ -39,7 +38,7 @@ from leftout.groups.partition import GroupRule, MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem, fitted_here
 from leftout.groups.sizes import group_sizes
 from leftout.linalg.bounds import exceeding
-from leftout.linalg.losses import Array, Loss, Shared, Summary, own_components
+from leftout.linalg.losses import Array, Loss, Shared, Summary, losses_by_feature, own_components
 from leftout.linalg.moments import FIRST, Moments, build_about_mean
 from leftout.linalg.passes import Along, moments_and_rows
 from leftout.linalg.problem import Labels, Problem
@@ -133,7 +132,7 @@ class ChunkedAudit(AuditPipeline):
     def explained(self, found: MaxDisparityPartition, report: Report, label: int) -> Explanation:
         """Who the group in the sample is, with what is known of it among all rows."""
         told = super().explained(found, report, label)
-        losses = split_losses(self.everyone.problem.loss, self.sides, found.components_)
+        losses = losses_by_feature(self.everyone.problem.loss, self.sides, found.components_)
         features = by_feature(losses, list(self.X), self.intake.sources)
         return self._counted(replace(told, disparity_by_feature=features))
 

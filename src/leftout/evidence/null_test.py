@@ -24,7 +24,7 @@ from leftout.evidence.surrogates import correlations
 from leftout.files import Serializable
 from leftout.groups.decomposition import LossParts
 from leftout.groups.problem_setup import SearchProblem
-from leftout.linalg.losses import Array, basis_loss_by_feature, own_components
+from leftout.linalg.losses import Array, losses_by_feature
 from leftout.linalg.significance import LEVEL, p_value
 from leftout.running import Steps, one_thread
 
@@ -262,13 +262,8 @@ def split_by_feature(posed: SearchProblem, labels: NDArray[np.int8], n_sides: in
     problem = posed.problem
     if posed.table.back is not None or not problem.loss.own_is_best:
         return None
-    moments = problem.split(labels, n_sides)
-    own = own_components(problem.loss, moments, problem.d)
-    rest, *groups = (
-        basis_loss_by_feature(problem.loss, S, problem.V, W) / count
-        for S, W, count in zip(moments.second, own, moments.count, strict=True)
-    )
-    return np.stack(groups) - rest
+    losses = losses_by_feature(problem.loss, problem.split(labels, n_sides), problem.V)
+    return losses[1:] - losses[0]
 
 
 def mean_rank_correlation(X: Array) -> float:

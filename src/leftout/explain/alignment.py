@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
+from scipy.stats.contingency import expected_freq
 
 from leftout.checks import check_left_out
 from leftout.data.binning import bin_column
@@ -268,15 +269,9 @@ def _counts(codes: NDArray[Any], group: Mask, n: int) -> NDArray[np.int64]:
     return np.stack([np.bincount(codes[side], minlength=n) for side in (~group, group)])
 
 
-def _expected(counts: NDArray[Any]) -> NDArray[np.float64]:
-    """Counts of two rows that are independent of the columns."""
-    return np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
-
-
 def _phi2(counts: NDArray[Any]) -> float:
     """Chi-square over the number of rows."""
-    expected = _expected(counts)
-    return float(((counts - expected) ** 2 / expected).sum() / counts.sum())
+    return float(stats.chi2_contingency(counts, correction=False).statistic / counts.sum())
 
 
 def _number(column: Column, group: Mask) -> list[Alignment]:
@@ -284,7 +279,7 @@ def _number(column: Column, group: Mask) -> list[Alignment]:
     a, b = (column.values[known & side] for side in (group, ~group))
     if not (len(a) and len(b)) or min(a.min(), b.min()) == max(a.max(), b.max()):
         return []
-    ks, p_value = _kolmogorov_smirnov(a, b)
+    ks, p_value = map(float, stats.ks_2samp(a, b, method="asymp"))
     means = float(a.mean()), float(b.mean())
     bins = bin_column(column, _BINS)
     # infinite values are in bins of their own, or not
@@ -305,15 +300,6 @@ def _number(column: Column, group: Mask) -> list[Alignment]:
     ]
 
 
-def _kolmogorov_smirnov(a: NDArray[Any], b: NDArray[Any]) -> tuple[float, float]:
-    """The largest distance of two distribution functions, and its p-value for large samples."""
-    every = np.concatenate([a, b])
-    below = [np.searchsorted(np.sort(side), every, side="right") / len(side) for side in (a, b)]
-    distance = float(np.abs(below[0] - below[1]).max())
-    n = round(len(a) * len(b) / len(every))
-    return distance, float(np.clip(stats.kstwo.sf(distance, max(n, 1)), 0.0, 1.0))
-
-
 def _strength(phi2: float, k: int, m: int) -> float:
     """Cramer's V of a group and k categories, less what independence would give (Bergsma 2013).
 
@@ -330,12 +316,12 @@ def independence_p(counts: NDArray[Any]) -> float:
     Chi-square, rare categories together; Fisher's test where two categories are left and one is
     rare. Of more categories that are all rare, nothing can be told.
     """
-    rare = _expected(counts).min(axis=0) < _FEW
+    rare = expected_freq(counts).min(axis=0) < _FEW
     if counts.shape[1] > 2 and rare.any():
         counts = np.column_stack([counts[:, ~rare], counts[:, rare].sum(axis=1)])
     if counts.shape[1] == 1:
         return 1.0
-    if counts.shape[1] == 2 and _expected(counts).min() < _FEW:
+    if counts.shape[1] == 2 and expected_freq(counts).min() < _FEW:
         return float(stats.fisher_exact(counts)[1])
     return float(special.chdtrc(counts.shape[1] - 1, _phi2(counts) * counts.sum()))
 

@@ -13,14 +13,7 @@ from leftout.files import Serializable
 from leftout.groups.fitted import for_same_size
 from leftout.groups.measured import measured
 from leftout.groups.partition import MaxDisparityPartition
-from leftout.linalg.losses import (
-    Array,
-    Loss,
-    basis_loss_by_feature,
-    own_components,
-    summarise,
-)
-from leftout.linalg.moments import Moments
+from leftout.linalg.losses import Array, losses_by_feature, summarise
 from leftout.running import Steps, imap_ordered, one_thread
 
 
@@ -53,23 +46,7 @@ def feature_losses(*args: Any, **named: Any) -> Array:
     array([[0., 0.],
            [0., 1.]])
     """
-    return split_losses(*measured(*args, **named).in_columns())
-
-
-def split_losses(rule: Loss, moments: Moments, V: Array, errors: Array | None = None) -> Array:
-    """:func:`feature_losses` of groups' moments, for given shared components.
-
-    ``errors``: each group's sums of squared errors by feature, where components do not tell them.
-    """
-    own = own_components(rule, moments, len(V))
-    return np.stack(
-        [
-            basis_loss_by_feature(rule, S, V, W, None if errors is None else errors[group]) / count
-            for group, (S, W, count) in enumerate(
-                zip(moments.second, own, moments.count, strict=True)
-            )
-        ]
-    )
+    return losses_by_feature(*measured(*args, **named).in_columns())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ column put it best.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, pairwise
 from typing import Any
@@ -157,24 +157,25 @@ class Sentence(Serializable):
         """Rows that it covers; in words where few would be told of."""
         return rows_between(*map(sum, zip(*self._cells, strict=True)))
 
+    def _shown(self, figure: Callable[[int, int], float]) -> float | str:
+        """A figure of the rows covered in the group and in the rest, at the ends of both."""
+        (low, high), (least, most) = self._cells
+        return share_between(figure(low, most), figure(high, least))
+
     @property
     def shown_recall(self) -> float | str:
         """The share of the group that it covers; in words where few would be told of."""
-        low, high = self._cells[0]
-        return share_between(low / self.size, high / self.size)
+        return self._shown(lambda inside, outside: inside / self.size)
 
     @property
     def shown_precision(self) -> float | str:
         """The share of its rows that are in the group; in words where few would be told of."""
-        (low, high), (least, most) = self._cells
-        return share_between(*(a / max(a + b, 1) for a, b in ((low, most), (high, least))))
+        return self._shown(lambda inside, outside: inside / max(inside + outside, 1))
 
     @property
     def shown_f1(self) -> float | str:
         """The harmonic mean of both; in words where few would be told of."""
-        (low, high), (least, most) = self._cells
-        ends = ((low, most), (high, least))
-        return share_between(*(2.0 * a / (a + b + self.size) for a, b in ends))
+        return self._shown(lambda inside, outside: 2.0 * inside / (inside + outside + self.size))
 
     def covers(self, table: Any, *, categorical: Iterable[Any] | None = ()) -> Mask:
         """The rows of a table, this one or another with the same columns, that it describes."""
@@ -280,7 +281,7 @@ class _SentenceSearch:
         kept = largest(told, _COLUMNS)
         self.paired = largest(told[kept], _PAIRED).tolist()
         self.columns = [
-            binned.with_conditions(_spans(binned, _kept(binned, group)))
+            binned.with_conditions(binned.offered(_kept(binned, group)))
             for binned in (columns[place] for place in kept)
         ]
         self.costs = [
@@ -429,26 +430,10 @@ def _is_range(span: Span, binned: BinnedColumn) -> bool:
     return not binned.is_category and not span.all_but and span.stop <= binned.n_known
 
 
-def _kept(binned: BinnedColumn, group: Mask) -> NDArray[np.intp]:
+def _kept(binned: BinnedColumn, group: Mask) -> list[int] | None:
     """The bins that conditions are made of: all, or of many categories the group's commonest."""
     if not binned.is_category or binned.n_bins <= _CATEGORIES:
-        return np.arange(binned.n_bins)
+        return None
     inside = np.bincount(binned.codes[group], minlength=binned.n_bins)
     missing = np.arange(binned.n_known, binned.n_bins)
-    return np.union1d(largest(inside, _CATEGORIES), missing)
-
-
-def _spans(binned: BinnedColumn, kept: NDArray[np.intp]) -> Iterator[Span]:
-    """Simple ones first: of equals, the first is taken."""
-    if not binned.is_category:
-        n = binned.n_known
-        ranges = [(i, j) for i in range(n) for j in range(i + 1, n + 1) if j - i < n]
-        yield from (Span(*r) for r in sorted(ranges, key=lambda r: 0 < r[0] and r[1] < n))
-        if binned.has_missing:
-            yield Span(n, n + 1)
-            if n:
-                yield Span(n, n + 1, all_but=True)
-        return
-    yield from (Span(code, code + 1) for code in kept.tolist())
-    if binned.n_bins > 2:
-        yield from (Span(code, code + 1, all_but=True) for code in kept.tolist())
+    return np.union1d(largest(inside, _CATEGORIES), missing).tolist()

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.data.binning import BinnedColumn, Span, bin_column
+from leftout.data.binning import BinnedColumn, bin_column
 from leftout.data.columns import Column
 from leftout.data.conditions import Condition, Mask
 from leftout.groups.problem_setup import Rows
@@ -148,27 +148,16 @@ _SLACK = 0.85
 def conditions_on(columns: list[Column], bins: int, smallest: int) -> list[BinnedColumn]:
     """The columns that offer any condition, with those that are looked at.
 
-    A category offers its values, and all but one of them; numbers every run of their intervals; and
-    either that they are missing. Conditions that hold for nearly all or hardly any row are not
-    among them.
+    Conditions that hold for nearly all or hardly any row are not among them.
     """
     offered = []
     for column in columns:
         binned = bin_column(column, bins)
         counts = np.bincount(binned.codes, minlength=binned.n_bins)
-        sizes = ((span, counts[span.holds(binned.n_bins)].sum()) for span in _spans(binned))
+        sizes = ((span, counts[span.holds(binned.n_bins)].sum()) for span in binned.offered())
         most = len(column) - smallest
         offered.append(binned.with_conditions(span for span, k in sizes if smallest <= k <= most))
     return [binned for binned in offered if binned.spans]
-
-
-def _spans(binned: BinnedColumn) -> list[Span]:
-    known, bins = binned.n_known, binned.n_bins
-    if binned.is_category:
-        alone = [Span(start, start + 1) for start in range(bins)]
-        return alone + [Span(s, s + 1, True) for s in range(bins)] * (bins > 2)
-    runs = [Span(a, b) for a in range(known) for b in range(a + 1, known + 1)]
-    return runs + [Span(known, bins)] * binned.has_missing
 
 
 @dataclass(frozen=True)

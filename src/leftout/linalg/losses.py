@@ -307,6 +307,18 @@ def basis_loss_by_feature(
     return np.einsum("ij,ij->i", gap @ S, gap)
 
 
+def losses_by_feature(loss: Loss, moments: Moments, V: Array, errors: Array | None = None) -> Array:
+    """:func:`evaluate`, split over the columns: shape (n_groups, n).
+
+    ``errors``: each group's sums of squared errors by column, where components do not tell them.
+    """
+    own = own_components(loss, moments, len(V))
+    each = [None] * len(own) if errors is None else errors
+    parts = zip(moments.second, own, each, strict=True)
+    split = [basis_loss_by_feature(loss, S, V, W, of_group) for S, W, of_group in parts]
+    return np.stack(split) / moments.count[:, None]
+
+
 def _kept(S: Array, P: Array) -> Array:
     PS = P @ S
     return np.einsum("ij,ij->i", PS, P) - 2.0 * np.diagonal(PS)
