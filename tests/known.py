@@ -72,6 +72,7 @@ def partition(rest=REST, group=GROUP, losses=(0.043, 0.627), bound=0.712, **chan
         "labels_": np.repeat([0, 1], [rest, group]),
         "n_groups_": 1,
         "sizes_": np.array([rest, group]),
+        "weighted_sizes_": np.array([rest, group]),
         "losses_": np.array(losses),
         "disparity_": losses[1] - losses[0],
         "bound_": bound,

@@ -39,6 +39,7 @@ def partition():
         "labels_": np.repeat([0, 1, 2], SIZES),
         "n_groups_": 2,
         "sizes_": SIZES,
+        "weighted_sizes_": SIZES,
         "losses_": np.array([0.043, 0.627, 0.409]),
         "disparities_": np.array([0.584, 0.366]),
         "disparity_": 0.499,

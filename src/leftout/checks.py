@@ -102,7 +102,7 @@ def check_groups(labels: ArrayLike, n_rows: int) -> tuple[NDArray[Any], NDArray[
 
 
 def check_weights(
-    weights: Any, n_rows: int, name: str = "sample_weight"
+    weights: Any, n_rows: int, called: str = ""
 ) -> tuple[slice | NDArray[np.intp], NDArray[np.float64] | None]:
     """Which rows count at all, and what each of these does: 1 on average, None if all alike.
 
@@ -115,7 +115,7 @@ def check_weights(
     """
     if weights is None:
         return slice(None), None
-    called = parameter_label(name)
+    called = called or parameter_label("sample_weight")
     try:
         given = np.asarray(weights)
         values = given.astype(np.float64) if given.dtype.kind in "biufO" else None

@@ -159,6 +159,10 @@ class Reading:
     numeric: Iterable[Any] | None = _set(
         None, "columns to read as numbers in any case", "--numeric", "A,B", takes=NAMES,
     )  # fmt: skip
+    weights: str | None = _set(
+        None, "column of weights: how many rows each row stands for", "--weights", "COL",
+        guide="[weights](weights.md)",
+    )  # fmt: skip
     drop: Iterable[Any] | None = _set(
         None, "columns to leave out", "--drop", "A,B", takes=NAMES,
     )  # fmt: skip

@@ -210,7 +210,7 @@ def best_seen(
     result = SearchResult(
         labels=runs.labels[best], history=as_history([disparity], [0]), stopped="another start"
     )  # fmt: skip
-    size = found.left_out_.size
+    size = found.left_out_.sought
     smallest, _ = group_sizes(None, size, *X.shape)
     return clone(found)._fit_result(X, search_problem.resized(smallest, size), result)
 

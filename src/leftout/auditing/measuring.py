@@ -27,6 +27,8 @@ from leftout.running import Report, collected_warnings, warn
 from leftout.settings import TENTH
 from leftout.text import as_name, counted, listed
 
+# Why something is not there.
+BY_ROWS = "Not looked at where rows have weights."
 # With more features, models are fitted once; with very many, they take longer than the search.
 _FITTED_ONCE, _MOST_FEATURES = 200, 1_000
 _REPEATS = 3
@@ -43,6 +45,7 @@ def named_and_known(
         "representation": found.representation,
         "random_state": work.settings.random_state,
         "n_jobs": work.search.n_jobs,
+        "sample_weight": intake.weights,
     }
     named = named_groups(
         intake.X,
@@ -52,7 +55,7 @@ def named_and_known(
         target=intake.target,
         positive=intake.positive,
         progress=report,
-        worst=left_out.mask if left_out.size == round(TENTH * len(intake.X)) else None,
+        worst=left_out.mask if left_out.sought == round(TENTH * len(intake.X)) else None,
         **how,
     )
     known, why = None, ""
@@ -94,6 +97,8 @@ def measure_harm(
     intake = work.intake
     if intake.target is None:
         return None, ""
+    if intake.weights is not None:
+        return None, BY_ROWS
     leaks = [line.column for line in intake.leaks] if found.representation is None else []
     X = intake.X[:, ~np.isin(intake.sources, leaks)]
     why = _why_no_harm(found, intake, X.shape[1], leaks)
@@ -167,6 +172,8 @@ def compare_predictions(
     guess, target, mask = intake.prediction, intake.target, group.mask
     if guess is None or target is None:
         return None, ""
+    if intake.weights is not None:
+        return None, BY_ROWS
     if not group.beside.all():  # one of several groups
         sides = np.flatnonzero(group.beside)
         guess, target, mask = guess.take(sides), target.take(sides), mask[sides]

@@ -230,15 +230,17 @@ def read_in_other_ways(
         return None
     group = found.labels_ > 0
     rows = few_of(np.arange(len(intake.X)), intake.X.shape[1], settings.effort)
+    weights = None if intake.weights is None else intake.weights[rows]
     search = for_same_size(found).set_params(min_group_size=None, random_state=0)
     if len(rows) < len(group):
-        sizes = in_proportion(found.sizes_[1:].tolist(), len(rows), len(group))
+        wanted = [each.sought for each in found.left_out_groups_]
+        sizes = in_proportion(wanted, len(rows), len(group))
         search.set_params(group_size=sizes[0] if len(sizes) == 1 else sizes)
-        group = _left_out(search, intake.X[rows], found.n_components_)
+        group = _left_out(search, intake.X[rows], found.n_components_, weights)
     masks, lines = [group], []
     for other in _ways(found, intake, settings):
         try:
-            mask = _left_out(search, other.X[rows], other.n_components)
+            mask = _left_out(search, other.X[rows], other.n_components, weights)
         except InputError:  # no such number of components
             continue
         masks.append(mask)
@@ -254,10 +256,12 @@ def read_in_other_ways(
     )
 
 
-def _left_out(search: MaxDisparityPartition, X: Array, n_components: int) -> NDArray[np.bool_]:
+def _left_out(
+    search: MaxDisparityPartition, X: Array, n_components: int, weights: Array | None
+) -> NDArray[np.bool_]:
     again = clone(search).set_params(n_components=n_components)
     with collected_warnings():  # of a smallest size that follows from more features
-        return np.asarray(again.fit(X).labels_ > 0)
+        return np.asarray(again.fit(X, sample_weight=weights).labels_ > 0)
 
 
 def _ways(
@@ -280,14 +284,14 @@ def _ways(
         ("gaps filled without saying so", _without_indicators(intake)),
     ):
         if Y is not None:
-            yield _Otherwise(choice, Y, _components(found, Y, asked))
+            yield _Otherwise(choice, Y, _components(found, Y, asked, intake.weights))
 
 
-def _components(found: MaxDisparityPartition, X: Array, asked: Any) -> int:
+def _components(found: MaxDisparityPartition, X: Array, asked: Any, weights: Array | None) -> int:
     """As many components as were asked for, or as the share of variance asked for takes."""
     with collected_warnings():
         free = clone(found).set_params(n_components=asked, group_size=None)
-        return free._build_problem(X).problem.d
+        return free._build_problem(X, weights=weights).problem.d
 
 
 def _without_indicators(intake: PreparedTable) -> Array | None:

@@ -25,6 +25,7 @@ from leftout.auditing.given import Given, what_is_given
 from leftout.auditing.group_result import GroupResult
 from leftout.auditing.group_selection import FIXED, GroupPlan, few_of
 from leftout.auditing.measuring import (
+    BY_ROWS,
     compare_predictions,
     measure_harm,
     named_and_known,
@@ -53,6 +54,7 @@ from leftout.groups.sizes import group_sizes
 from leftout.linalg.losses import WIDE
 from leftout.running import Report, Stages, Steps, collected_warnings, one_thread, warn
 from leftout.settings import AUTO, TENTH, Settings
+from leftout.text import as_name
 
 # Of wide tables, fewer splits and starts do: each takes longer. Searches of a part from other
 # starts say whether they agree, not what is best on the whole: fewer do.
@@ -106,6 +108,12 @@ class AuditPipeline:
             once=settings.preset is None,
             rng=of_sample,
         )
+        if intake.weights is not None:
+            warn(
+                f"Rows count as often as {as_name(str(settings.weights))} says: sizes are shares "
+                "of the weight; losses, components, Fair PCA and evidence are weighted. Sentence, "
+                "rules, columns and outcomes tell of rows, each counted once."
+            )
         given = what_is_given(source, settings, intake)
         representation = None
         if given is not None:
@@ -117,7 +125,7 @@ class AuditPipeline:
                 count = int(settings.n_groups)
                 group_sizes(search.min_group_size, size, *intake.X.shape, n_groups=count)
             search.set_params(n_groups=1, group_size=None)
-        problem = search._build_problem(intake.X).resized(size=None)
+        problem = search._build_problem(intake.X, weights=intake.weights).resized(size=None)
         search.set_params(n_components=problem.problem.d, group_size=None)
         X = pd.DataFrame(intake.X, columns=intake.feature_names)
         rows, part = np.arange(len(X)), X
@@ -232,12 +240,19 @@ class AuditPipeline:
 
     def _with_baseline(self, now: Audit) -> Audit:
         """With what later tables are compared with."""
-        if now.chunks is not None or self.settings.preset is not None:
+        unlike = now.chunks is not None or self.intake.weights is not None
+        if unlike or self.settings.preset is not None:
             return now
         with collected_warnings(), one_thread():
             shares, fewest = now.explanation.by_column(), self.settings.min_cell
             made = learn_baseline(now.partition, self.intake, self.rows, shares, fewest)
         return replace(now, baseline=made)
+
+    @property
+    def weights(self) -> NDArray[np.float64] | None:
+        """What each row of the part counts, 1 on average; None: every row once."""
+        weights = self.intake.weights
+        return None if weights is None else weights[self.rows] / weights[self.rows].mean()
 
     @property
     def _whole(self) -> bool:
@@ -262,7 +277,7 @@ class AuditPipeline:
     def surrogates(self) -> SurrogateTables:
         """Of the part that evidence is weighed on; names and evidence look at the same."""
         X = self.part.to_numpy()
-        return SurrogateTables(X, find_repeats(X).copies, kept=TABLES)
+        return SurrogateTables(X, find_repeats(X).copies, kept=TABLES, weights=self.weights)
 
     @property
     def splits(self) -> int:
@@ -276,8 +291,9 @@ class AuditPipeline:
         runs = self._runs
         if found.n_groups_ != 1 or not self._whole or runs < 2:
             return found, None
-        task = SearchTask.of(clone(self.search).set_params(random_state=FIXED), self.part)
-        rngs, size = task.rngs[2].spawn(3)[2].spawn(runs), found.left_out_.size
+        search = clone(self.search).set_params(random_state=FIXED)
+        task = SearchTask.of(search, self.part, weights=self.weights)
+        rngs, size = task.rngs[2].spawn(3)[2].spawn(runs), found.left_out_.sought
         (stability,) = restarts(task, [size], rngs, Steps(runs, None), found.labels_)
         return group_selection.best_seen(found, self.search_problem, self.X, stability), stability
 
@@ -294,6 +310,8 @@ class AuditPipeline:
             large = "is wide" if self.wide else "does not fit into memory"
             why = f"Not looked at where a table {large}: audit a part of it."
             return replace(now, no_afterwards=why)
+        if self.intake.weights is not None:
+            return replace(now, no_afterwards=BY_ROWS)
         groups = found.left_out_.mask.astype(np.intp) if now.alone else found.labels_
         try:
             with collected_warnings():  # what they say of halves is nothing for an audit
@@ -335,7 +353,7 @@ class AuditPipeline:
             splits=self.splits, progress=report, found=found,
             everyone=None if self._whole else self.X,
             stability=now.stability if now.alone else None, names=self.intake.sources,
-            surrogates=self.surrogates,
+            surrogates=self.surrogates, weights=self.weights, weights_of_all=self.intake.weights,
         )  # fmt: skip
         over: dict[str, Any] = {}
         if plan.p_value is not None:  # the evidence has chosen among sizes already
@@ -351,14 +369,14 @@ class AuditPipeline:
         if not self._whole:  # the group that the same search finds in the part
             size = found.left_out_.share
             found = clone(self.search).set_params(min_group_size=None, group_size=size)
-            found.fit(self.part)
+            found.fit(self.part, sample_weight=self.weights)
         X, sources = self.part.to_numpy(), self.intake.sources
         leading = []
         if len(set(sources)) > 2 and found.representation is None:  # it cannot see fewer features
             leading = list(told.by_column())[:_WHAT_IF]
         steps = Steps(len(leading), self.stages.report)
-        told = replace(told, what_if=search_without(found, X, sources, leading, steps))
-        return now.each(explanation=[told])
+        what_if = search_without(found, X, sources, leading, steps, self.weights)
+        return now.each(explanation=[replace(told, what_if=what_if)])
 
     def _read_otherwise(self, now: Audit) -> Audit:
         """With who is left out under other readings of the table."""
@@ -386,6 +404,7 @@ class AuditPipeline:
             rows=self.settings.rows,
             label=label,
             progress=report,
+            sample_weight=intake.weights,
         )
         return told if told.rows is None else replace(told, rows=self._numbered(told.rows))
 
@@ -411,5 +430,5 @@ class AuditPipeline:
         sides = np.array(["rest", *groups])[found.labels_]
         return mitigate(
             self.X, sides, found.n_components_, representation=found.representation,
-            progress=report,
+            progress=report, sample_weight=self.intake.weights,
         )  # fmt: skip

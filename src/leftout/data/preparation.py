@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from leftout.checks import check_count
+from leftout.checks import check_count, check_weights
 from leftout.data.column_reader import (
     Block,
     ColumnReader,
@@ -29,7 +29,7 @@ from leftout.data.column_reader import (
 from leftout.data.columns import Column, names_of, natural
 from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
-from leftout.data.encoding import Floats, as_read
+from leftout.data.encoding import Floats, as_read, mean_and_variance
 from leftout.data.profiling.codes import FEW
 from leftout.data.profiling.column_types import ColumnFacts, row_counter
 from leftout.data.profiling.relations import Relation, copies, leaks, proxies
@@ -101,6 +101,8 @@ class PreparedTable:
         table's columns are.
     index : object
         The table's own labels of its rows, where it has some.
+    weights : array of shape (m,) or None
+        What each row counts, 1 on average; None: every row once.
     """
 
     source: str | None
@@ -124,6 +126,7 @@ class PreparedTable:
     X: Floats
     index: Any = None
     features: Features | None = None
+    weights: Floats | None = None
 
     def seeing(self, features: Features) -> PreparedTable:
         """The same table, where the representation sees other features than the encoder's."""
@@ -176,7 +179,7 @@ class PreparedTable:
         """The share of the variance that is in missing indicators."""
         if self.features is not None:
             return 0.0
-        spread = self.X.var(axis=0)
+        spread = mean_and_variance(self.X, self.weights)[1]
         return float(spread[self.encoder.indicator_places_].sum() / spread.sum())
 
     def as_categories(self) -> Floats:
@@ -196,9 +199,9 @@ class PreparedTable:
         other = clone(self.encoder).set_params(scaling=scaling)
         other.declared_ = self.encoder.declared_
         read = map(as_read, self.searched, kinds)
-        summaries = summaries_of(read, self._inside, other.positive)
-        other.learn(self.searched, kinds, self._inside, summaries)
-        return np.asarray(other.fit_scale(self.searched))
+        summaries = summaries_of(read, self._inside, other.positive, self.weights)
+        other.learn(self.searched, kinds, self._inside, summaries, self.weights)
+        return np.asarray(other.fit_scale(self.searched, weights=self.weights))
 
     @property
     def _inside(self) -> Column | None:
@@ -224,13 +227,21 @@ def prepare_table(
     declared.check(raw)
     n_rows = len(raw[0])
     check_width(len(raw))
-    raw, roles = assign(raw, reading.target, reading.sensitive, reading.drop, reading.prediction)
+    parts = (reading.target, reading.sensitive, reading.drop, reading.prediction, reading.weights)
+    raw, roles = assign(raw, *parts)
+    every = np.ones(n_rows)
+    if reading.weights is not None:
+        every = _weights(next(column for column in raw if roles.get(column.name) == "weight"))
     rows = np.arange(n_rows)
     if sample is not None:
         target = next((column for column in raw if roles.get(column.name) == "target"), None)
         inside = target if reading.encoding == "target" else None
         rows = _sampled(_strata(inside, n_rows), sample, rng)
+    if not every[rows].all():
+        warn(f"{counted(int(np.sum(every[rows] == 0.0)), 'row')} of weight 0 were left aside.")
+        rows = rows[every[rows] > 0.0]
     check_length(len(rows))
+    weights = check_weights(every[rows], len(rows))[1]
     if len(rows) < n_rows:
         raw = [sampled(column, rows) for column in raw]
     about: dict[str, Any] = {
@@ -239,7 +250,7 @@ def prepare_table(
     }  # fmt: skip
     places = sampled_places(len(rows))
     if len(places) == len(rows):
-        return infer_schema(raw, roles, declared, reading, once, **about)
+        return infer_schema(raw, roles, declared, reading, once, weights=weights, **about)
     warn(
         f"What the columns are (numbers, codes, categories, copies of each other) was decided on "
         f"{len(places):,} of the table's {len(rows):,} rows, always the same ones; their ranges "
@@ -248,8 +259,21 @@ def prepare_table(
     block = {column.name: column for column in raw}
     part = [sampled(column, places) for column in raw]
     return infer_schema(
-        part, roles, declared, reading, once, lambda one: one.over(block), block, **about
-    )
+        part, roles, declared, reading, once, lambda one: one.over(block, weights), block, places,
+        weights=weights, **about,
+    )  # fmt: skip
+
+
+def _weights(column: Column) -> Floats:
+    """What each row counts, by a column of the table; 0 for those that do not count."""
+    label = parameter_label("weights", column.name)
+    said: Any = column.numbers
+    if column.categories is not None or column.dates:
+        said = np.full(len(column), "text")  # no numbers, whatever they say
+    places, weights = check_weights(said, len(column), label)
+    every = np.zeros(len(column))
+    every[places] = 1.0 if weights is None else weights
+    return every
 
 
 def infer_schema(
@@ -260,14 +284,18 @@ def infer_schema(
     once: bool = True,
     summarize: Summarize | None = None,
     block: Block | None = None,
+    places: NDArray[np.intp] | slice = slice(None),  # noqa: B008 - a slice is frozen
+    *,
+    weights: Floats | None = None,
     **about: Any,
 ) -> PreparedTable:
     """Say what every raw column is, and encode those that have no other of the ``roles``.
 
     Where ``raw`` is a sample of the rows, ``summarize`` runs a pass over all of them, and
-    ``block`` are the raw columns of those to encode, if not of the sample. Columns that repeat
-    another count ``once``.
+    ``block`` are the raw columns of those to encode, if not of the sample, which are at ``places``.
+    Columns that repeat another count ``once``, rows as often as their ``weights`` say.
     """
+    of_raw = None if weights is None else weights[places]
     columns, kinds = _judged(raw, roles, declared)
 
     def playing(role: str) -> list[Column]:
@@ -285,7 +313,7 @@ def infer_schema(
     read = [as_read(column, kinds[column.name]) for column in columns]
     made: Sequence[ColumnSummary]
     if summarize is None:
-        made = summaries_of(read, inside, positive)
+        made = summaries_of(read, inside, positive, of_raw)
     else:
         target = None if inside is None else readers[inside.name]
         scale = target_scale(inside, positive)
@@ -312,7 +340,8 @@ def infer_schema(
     plans = [kinds[column.name] for column in searched]
     encoder.n_features_in_ = len(plans)
     encoder.feature_names_in_ = np.array([plan.name for plan in plans], object)
-    encoder.learn(searched, plans, inside, [summaries[column.name] for column in searched])
+    of_searched = [summaries[column.name] for column in searched]
+    encoder.learn(searched, plans, inside, of_searched, of_raw)
     n_features = len(encoder.features_)
     if n_features > MOST_FEATURES:
         raise InputError(
@@ -348,7 +377,8 @@ def infer_schema(
         suspects=[s for c in telling for s in suspects(replace(c, name=kinds[c.name].name))],
         encoder=encoder,
         readers=readers,
-        X=encoder.fit_scale(audited),
+        X=encoder.fit_scale(audited, weights=weights),
+        weights=weights,
         **about,
     )
 

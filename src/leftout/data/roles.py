@@ -1,4 +1,4 @@
-"""Which part each column plays: target, prediction of it, sensitive, dropped, or searched.
+"""Which part each column plays: target, prediction of it, sensitive, weight, dropped, or searched.
 
 A target: which of its values counts, and what it is as numbers.
 """
@@ -27,6 +27,7 @@ def assign(
     sensitive: Iterable[Any] | None = None,
     drop: Iterable[Any] | None = None,
     prediction: Any = None,
+    weights: str | None = None,
 ) -> tuple[list[Column], dict[str, str]]:
     """The columns, and the part of each that is not searched; refuses one that has two.
 
@@ -39,6 +40,7 @@ def assign(
     wanted = {
         "target": set() if outcome is None else {find(names, outcome, "target")},
         "prediction": set() if guess is None else {find(names, guess, "prediction")},
+        "weight": set() if weights is None else {find(names, weights, "weights")},
         "sensitive": found(names, sensitive, "sensitive"),
         "dropped": found(names, drop, "drop"),
     }

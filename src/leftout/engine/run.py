@@ -40,6 +40,7 @@ def audit(
     prediction: Any = None,
     categorical: Iterable[Any] | None = None,
     numeric: Iterable[Any] | None = None,
+    weights: str | None = None,
     drop: Iterable[Any] | None = None,
     sensitive: Iterable[Any] | None = None,
     missing: Any = None,
@@ -96,6 +97,10 @@ def audit(
         or numbers. It is not searched; its errors are compared between groups.
     categorical : names of columns of numbers that are codes, or of text to keep
     numeric : names of columns to read as numbers, whatever they look like
+    weights : name of a column of numbers from 0
+        How many rows each row stands for, as in a survey: sizes are then shares of the weight, and
+        losses, components, medians and mitigation count rows so often. Rows of weight 0 are left
+        aside.
     drop : names of columns to leave out
     sensitive : names of columns to keep out of the search and to compare with the group afterwards
     missing : value, str, list or mapping
@@ -250,6 +255,7 @@ WHOLE_ONLY = {
     "n_groups": "is searched for one left-out group",
     "preset": "is audited on all of its rows",
     "sample": "is audited on all of its rows",
+    "weights": "counts every row once",
 }
 
 

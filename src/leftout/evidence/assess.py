@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from leftout.checks import check_whole
-from leftout.data.matrix import check_matrix
+from leftout.data.matrix import all_counted, check_matrix
 from leftout.evidence.cross_fit import cross_fit
 from leftout.evidence.null_test import NullTest, split_by_feature
 from leftout.evidence.refit import SearchTask, in_proportion
@@ -24,6 +25,7 @@ from leftout.evidence.verdict import FEWEST_TABLES, Trust, doubts
 from leftout.groups.fitted import check_search
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.sizes import worst_tenth
+from leftout.linalg.losses import Array
 from leftout.running import Report, Steps, clean_interrupts, collected_warnings, one_thread
 from leftout.settings import TENTH
 
@@ -43,6 +45,7 @@ def trust(
     splits: int = N_SPLITS,
     parts: int = SUBSAMPLES,
     progress: Report | bool | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> Any:
     """Find the left-out groups, say why each loses, whether it replicates, and who belongs to it.
 
@@ -65,6 +68,9 @@ def trust(
         Subsamples of the rows that are searched to see who belongs; 0 for none.
     progress : callable, bool or None
         ``progress(what, done, total)`` is called after every step; True: to stderr.
+    sample_weight : array of shape (m,), optional
+        How many rows each row stands for, above 0. The weight is part of the row: surrogates draw
+        it as one more column, halves and subsamples keep it with its row.
 
     Returns
     -------
@@ -85,15 +91,16 @@ def trust(
     ['A', 'A']
     """
     check_search(estimator)
+    weights = all_counted(check_matrix(X), sample_weight) if sample_weight is not None else None
     asked: dict[str, Any] = {
         "n_surrogates": n_surrogates, "n_restarts": n_restarts, "splits": splits, "parts": parts,
-        "progress": progress,
+        "progress": progress, "weights": weights,
     }  # fmt: skip
     if estimator.n_groups != 1:
         return assess(estimator, X, **asked)
     search = clone(estimator)
     if search.group_size in (None, TENTH):
-        task = SearchTask.of(search, X)
+        task = SearchTask.of(search, X, weights=weights)
         tenth = worst_tenth(search.min_group_size, len(task.X), task.n_components)
         search.set_params(group_size=tenth)
     (found,) = assess(search, X, **asked)
@@ -114,6 +121,8 @@ def assess(
     stability: Stability | None = None,
     names: Sequence[str] | None = None,
     surrogates: SurrogateTables | None = None,
+    weights: Array | None = None,
+    weights_of_all: Array | None = None,
 ) -> list[Trust]:
     """The evidence for each group of a search, as :func:`trust` has it; also on a sample.
 
@@ -131,13 +140,15 @@ def assess(
         The columns that features were made from; by default these are the columns.
     surrogates : SurrogateTables, optional
         Of ``X``, some of which may be drawn already.
+    weights, weights_of_all : arrays, optional
+        What each row of ``X`` and of ``everyone`` counts, 1 on average.
     """
     asked = {
         "n_surrogates": n_surrogates, "n_restarts": n_restarts, "splits": splits, "parts": parts
     }  # fmt: skip
     for name, count in asked.items():
         check_whole(name, count)
-    found = clone(estimator).fit(X) if found is None else found
+    found = clone(estimator).fit(X, sample_weight=weights) if found is None else found
     if found.n_groups_ < 1:
         return []
     if found.n_groups_ > 1:
@@ -150,13 +161,15 @@ def assess(
         n_components=found.n_components_,
     )  # fmt: skip
     with collected_warnings():
-        task = SearchTask.of(alone, X, surrogates)
-        sizes, labels, posed, rows = found.sizes_[1:].tolist(), found.labels_, task.posed, task.X
+        task = SearchTask.of(alone, X, surrogates, weights)
+        sizes = [group.sought for group in found.left_out_groups_]
+        labels, posed, rows = found.labels_, task.posed, task.X
+        weights_of_all = weights if everyone is None else weights_of_all
         if everyone is not None:
             rows = check_matrix(everyone)
             sizes, labels = in_proportion(sizes, len(task.X), len(rows)), found.predict(X)
             with one_thread():
-                posed = alone._build_problem(rows)
+                posed = alone._build_problem(rows, weights=weights_of_all)
     notes: list[str] = []
     of_table, of_subsamples, of_restarts = task.rngs[2].spawn(3)
     table, compared = NullTest(task, sizes).run(n_surrogates, of_table.spawn(4), steps)
@@ -177,7 +190,8 @@ def assess(
             )
     if parts:
         rngs = of_subsamples.spawn(parts)
-        votes = subsamples(task, sizes, rngs, steps, labels, rows, found.labels_)
+        asked_of = (labels, rows, found.labels_, weights_of_all)
+        votes = subsamples(task, sizes, rngs, steps, *asked_of)
         belongs = votes or nothing
     if task.repeats.beyond_chance:
         notes.append(f"Equal rows: {task.repeats.text}")

@@ -174,7 +174,7 @@ def _judge_apart(
     rng: np.random.Generator,
 ) -> list[_Split]:
     """Both halves, searched apart, each judged on the other: what they say of each group."""
-    X, m = task.X, len(task.X)
+    X, m, table = task.X, len(task.X), task.table
     halves = task.halves(rng)
     sought = [list(sizes)]
     core = max(sizes[0] // 2, 2 * (task.n_components + 1))
@@ -186,12 +186,13 @@ def _judge_apart(
         for each, labels in zip(sought, named, strict=True):
             # Rows that occur very often may make halves unequal: groups keep their shares.
             part = in_proportion(each, len(searched), m)
-            rule = fit_group_rule(task, X[searched], part, rng, reference[searched])
+            rule = fit_group_rule(task, table[searched], part, rng, reference[searched])
             losses = rule.row_losses(X)
-            labels.append(rule.highest(losses, each))
+            labels.append(rule.highest(losses, each, task.weights))
             if each is sought[0]:
                 for place in range(len(sizes)):
-                    gaps[place, half], added = gap_of(rule, losses[:, judged], place + 1)
+                    weights = task.weights_of(judged)
+                    gaps[place, half], added = gap_of(rule, losses[:, judged], place + 1, weights)
                     influence[place, judged] += added / 2.0
     overlaps = [
         [jaccard(first == group, second == group) for first, second in (named[0], named[-1])]
@@ -200,7 +201,9 @@ def _judge_apart(
     return [_Split(*each) for each in zip(gaps, influence, overlaps, strict=True)]
 
 
-def gap_of(rule: GroupRule, losses: Array, group: int = 1) -> tuple[float, Array]:
+def gap_of(
+    rule: GroupRule, losses: Array, group: int = 1, weights: Array | None = None
+) -> tuple[float, Array]:
     """The gap of a group on some rows, and what each row adds to it beyond the mean of its side.
 
     ``losses`` are what the rows would lose on each side.
@@ -213,8 +216,11 @@ def gap_of(rule: GroupRule, losses: Array, group: int = 1) -> tuple[float, Array
     for label, sign in ((group, 1.0), (0, -1.0)):
         rows = side == label
         values, n = losses[label, rows], int(rows.sum())
-        means.append(float(values.mean()))
+        counts = None if weights is None else weights[rows]
+        means.append(float(np.average(values, weights=counts)))
         # one degree of freedom goes into the mean
         spread = np.sqrt(n / (n - 1)) if n > 1 else 1.0
         influence[rows] = sign * spread * (values - means[-1]) / n
+        if counts is not None:
+            influence[rows] *= counts / counts.mean()
     return means[0] - means[1], influence

@@ -218,7 +218,8 @@ class NullTest:
     ) -> list[float]:
         """P-values of the same rows with the tails of their columns winsorised."""
         again = clone(self.task.estimator).set_params(n_components=self.task.n_components)
-        other = NullTest(SearchTask.of(again, winsorize(self.task.X)), self.sizes)
+        X, weights = winsorize(self.task.X), self.task.weights
+        other = NullTest(SearchTask.of(again, X, weights=weights), self.sizes)
         of_table, of_copula = rng.spawn(2)
         table = other.search_table(of_table, Steps(1, None))
         few = min(asked, FIRST_TABLES) * ~which

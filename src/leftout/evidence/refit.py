@@ -21,7 +21,7 @@ from sklearn.base import clone
 from leftout.checks import generator
 from leftout.errors import InputError
 from leftout.evidence.duplicate_rows import Repeats, find_repeats, split
-from leftout.evidence.surrogates import SurrogateTables
+from leftout.evidence.surrogates import SurrogateTables, with_weights, without_weights
 from leftout.groups.fitted import prepare
 from leftout.groups.partition import GroupRule, MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem, build_problem
@@ -64,10 +64,15 @@ class SearchTask:
     rngs: list[np.random.Generator]  # of the count of groups, the halves, all else
     repeats: Repeats
     surrogates: SurrogateTables  # with as many equal rows as the table, where its rows are copies
+    weights: Array | None = None  # what each row counts, 1 on average: a part of the row
 
     @classmethod
     def of(
-        cls, estimator: MaxDisparityPartition, X: Any, surrogates: SurrogateTables | None = None
+        cls,
+        estimator: MaxDisparityPartition,
+        X: Any,
+        surrogates: SurrogateTables | None = None,
+        weights: Array | None = None,
     ) -> SearchTask:
         """A table, searched with the effort of searches that are repeated many times."""
         solver, matrix = prepare(estimator, X)
@@ -82,7 +87,7 @@ class SearchTask:
         null_solver = solver
         with one_thread():
             free = clone(estimator).set_params(group_size=None, min_group_size=smallest)
-            posed = free._build_problem(matrix)
+            posed = free._build_problem(matrix, weights=weights)
         if isinstance(solver, Alternating) and solver.n_starts is None:
             parts = _CLIMBED_PARTS if len(matrix) > ROWS else 1
             starts = 7 * parts * _affordable(posed.problem.narrow())
@@ -92,7 +97,8 @@ class SearchTask:
         return cls(
             X=matrix, estimator=estimator, solver=solver, null_solver=null_solver, posed=posed,
             rngs=rngs, repeats=repeats,
-            surrogates=surrogates or SurrogateTables(matrix, repeats.copies),
+            surrogates=surrogates or SurrogateTables(matrix, repeats.copies, weights=weights),
+            weights=weights,
         )  # fmt: skip
 
     @property
@@ -103,10 +109,20 @@ class SearchTask:
         """What correlations are told by: distinct rows, where the table's rows are copies."""
         return X[distinct_rows(X).first] if self.repeats.beyond_chance else X
 
-    def pose(self, X: Array) -> SearchProblem:
-        """Another table's problem, with as many components, for groups of any size."""
+    @property
+    def table(self) -> Array:
+        """The rows, each with its weight at last, where they have some."""
+        return with_weights(self.X, self.weights)
+
+    def weights_of(self, rows: IntArray) -> Array | None:
+        """What some rows count."""
+        return None if self.weights is None else self.weights[rows]
+
+    def pose(self, table: Array) -> SearchProblem:
+        """The problem of another :attr:`table`, with as many components, for groups of any size."""
         e, d = self.estimator, self.n_components
-        return build_problem(X, d, e.loss, e.centering, d + 1, None, e.representation)
+        X, weights = without_weights(table, self.weights is not None)
+        return build_problem(X, d, e.loss, e.centering, d + 1, None, e.representation, weights)
 
     def halves(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         """Two halves of the rows, drawn at random; copies of a row stay together."""

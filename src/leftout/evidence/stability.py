@@ -241,20 +241,21 @@ def subsamples(
     reference: NDArray[np.integer],
     everyone: Array,
     labels: NDArray[np.integer],
+    weights: Array | None = None,
 ) -> list[Membership] | None:
     """Search a subsample with each generator for groups in proportion, and let all of them vote.
 
     ``reference`` are the groups of the task's rows, of these ``sizes``; ``labels`` those of
     ``everyone``, the rows whose membership is reported: the task's, or those that they were drawn
-    from. None if no subsample has dimensions enough.
+    from, and ``weights`` what these count. None if no subsample has dimensions enough.
     """
-    n_members = np.bincount(labels)[1:].tolist()
+    n_members, table = np.bincount(labels, weights)[1:].tolist(), task.table
 
     def one_vote(rng: np.random.Generator) -> Labels:
         rows = task.subsample(_SUBSAMPLE_SHARE, rng)
         part = in_proportion(sizes, len(rows), len(task.X))
-        rule = fit_group_rule(task, task.X[rows], part, rng, reference[rows])
-        return rule.highest(rule.row_losses(everyone), n_members)
+        rule = fit_group_rule(task, table[rows], part, rng, reference[rows])
+        return rule.highest(rule.row_losses(everyone), n_members, weights)
 
     votes = repeated(one_vote, rngs, task.estimator.n_jobs, steps, "subsamples")
     if not votes:

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from leftout.checks import generator
 from leftout.data.binning import BinnedColumn
 from leftout.data.conditions import Mask
-from leftout.evidence.surrogates import SurrogateTables
+from leftout.evidence.surrogates import SurrogateTables, with_weights, without_weights
 from leftout.groups.decomposition import LossParts
 from leftout.groups.problem_setup import Rows, build_problem
 from leftout.groups.sizes import smallest_named
@@ -169,6 +169,7 @@ class SubgroupNullTest:
     by_rank: list[RankMatch]  # how their bins are told from features
     named: list[Key]
     query: SubgroupQuery
+    weights: Array | None = None  # what each row counts, 1 on average
 
     @classmethod
     def of(
@@ -177,6 +178,7 @@ class SubgroupNullTest:
         named: NamedGroups,
         rows: NDArray[np.intp] | None = None,
         representation: Any = None,
+        weights: Array | None = None,
     ) -> SubgroupNullTest:
         """What to look for, on some of the rows."""
         rows = np.arange(len(X)) if rows is None else rows
@@ -190,6 +192,7 @@ class SubgroupNullTest:
             by_rank=[RankMatch.of(binned, features) for binned in columns],
             named=[group.key for group in named.groups],
             query=SubgroupQuery(smallest_named(None, len(rows), d), named.weight, named.depth),
+            weights=None if weights is None else weights[rows] / weights[rows].mean(),
         )
 
     def explained(
@@ -222,7 +225,8 @@ class SubgroupNullTest:
     @cached_property
     def here(self) -> JudgedNames:
         """The table itself."""
-        return self._judged(self.X, [binned.codes for binned in self.columns])
+        table = with_weights(self.X, self.weights)
+        return self._judged(table, [binned.codes for binned in self.columns])
 
     @staticmethod
     def settled(p_values: Array, tables: int) -> bool:
@@ -243,10 +247,11 @@ class SubgroupNullTest:
         Y = draw(place, rng)
         return self._judged(Y, [match.within(Y) for match in self.by_rank])
 
-    def _judged(self, X: Array, codes: list[NDArray[np.int32]]) -> JudgedNames:
+    def _judged(self, table: Array, codes: list[NDArray[np.int32]]) -> JudgedNames:
+        X, weights = without_weights(table, self.weights is not None)
         built = build_problem(
             np.ascontiguousarray(X), self.n_components, "excess", "global", 1, None,
-            self.representation,
+            self.representation, weights,
         )  # fmt: skip
         rows = Rows.of(built.problem)
         columns = [replace(c, codes=each) for c, each in zip(self.columns, codes, strict=True)]
@@ -280,6 +285,7 @@ def subgroup_null_test(
     random_state: Any = 0,
     n_jobs: int | None = None,
     progress: Report | bool | None = None,
+    sample_weight: Array | None = None,
 ) -> NamedGroups:
     """What surrogate tables explain of the loss of each subgroup, added to the subgroups.
 
@@ -298,12 +304,14 @@ def subgroup_null_test(
         Of each kind.
     random_state, n_jobs, progress
         As everywhere.
+    sample_weight : array of shape (m,), optional
+        What each row counts.
     """
     if not named.groups or not tables:
         return named
-    test = SubgroupNullTest.of(X, named, rows, representation)
+    test = SubgroupNullTest.of(X, named, rows, representation, sample_weight)
     steps = Steps(2 * tables, progress)
-    surrogates = surrogates or SurrogateTables(test.X, None)
+    surrogates = surrogates or SurrogateTables(test.X, None, weights=test.weights)
     of_gaussian, of_copula = generator(random_state).spawn(2)
     draw = partial(surrogates.draw, "gaussian")
     gaussian = test.explained(draw, tables, of_gaussian, n_jobs, steps)

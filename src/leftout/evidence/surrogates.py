@@ -247,11 +247,16 @@ def law_of(kind: str, X: Array, copies: Distinct | None) -> Surrogate:
 class SurrogateTables:
     """Surrogates of one table; the first copula tables are kept for tests that look at the same.
 
-    ``copies``: of rows that repeat alike, as for :func:`law_of`. ``kept``: how many.
+    ``copies``: of rows that repeat alike, as for :func:`law_of`. ``kept``: how many. ``weights``:
+    what each row counts, which is part of the row: one more column of the tables, with the same
+    values, that no loss sees (:func:`with_weights`).
     """
 
-    def __init__(self, X: Array, copies: Distinct | None, kept: int = 0) -> None:
-        self.X, self.copies, self.kept = X, copies, kept
+    def __init__(
+        self, X: Array, copies: Distinct | None, kept: int = 0, weights: Array | None = None
+    ) -> None:
+        self.X, self.copies, self.kept = with_weights(X, weights), copies, kept
+        self.weights = None if weights is None else np.sort(weights)
         self.laws: dict[str, Surrogate] = {}
         self.drawn: dict[int, Array] = {}
 
@@ -263,7 +268,26 @@ class SurrogateTables:
     def draw(self, kind: str, place: int, rng: np.random.Generator) -> Array:
         """The table of a kind and place: as it was drawn before, else anew."""
         if kind != "copula" or place >= self.kept:  # others are drawn in no time
-            return self.law(kind).draw(rng)
+            return self._drawn(kind, rng)
         if place not in self.drawn:
-            self.drawn[place] = self.law(kind).draw(rng)
+            self.drawn[place] = self._drawn(kind, rng)
         return self.drawn[place]
+
+    def _drawn(self, kind: str, rng: np.random.Generator) -> Array:
+        table = self.law(kind).draw(rng)
+        if self.weights is not None:  # the table's own, in the order of those drawn
+            table[np.argsort(table[:, -1], kind="stable"), -1] = self.weights
+        return table
+
+
+def with_weights(X: Array, weights: Array | None) -> Array:
+    """A table whose last column are the rows' weights, where these have some."""
+    return X if weights is None else np.column_stack([X, weights])
+
+
+def without_weights(table: Array, weighted: bool) -> tuple[Array, Array | None]:
+    """Rows as a loss sees them, and what each counts, 1 on average."""
+    if not weighted:
+        return table, None
+    weights = table[:, -1]
+    return np.ascontiguousarray(table[:, :-1]), weights / weights.mean()

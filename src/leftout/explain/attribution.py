@@ -89,7 +89,12 @@ def by_source(parts: list[float], sources: list[str]) -> dict[str, float]:
 
 
 def search_without(
-    found: MaxDisparityPartition, X: Array, sources: list[str], leading: list[str], steps: Steps
+    found: MaxDisparityPartition,
+    X: Array,
+    sources: list[str],
+    leading: list[str],
+    steps: Steps,
+    weights: Array | None = None,
 ) -> list[WhatIf]:
     """Search again without the features of each leading source.
 
@@ -99,7 +104,7 @@ def search_without(
     search = for_same_size(found).set_params(n_components=found.n_components_, n_jobs=1)
     rngs = generator(found.random_state).spawn(len(leading))
     tasks = [
-        (search, np.delete(X, [name == source for name in sources], axis=1), rng)
+        (search, np.delete(X, [name == source for name in sources], axis=1), rng, weights)
         for source, rng in zip(leading, rngs, strict=True)
     ]
     with one_thread():
@@ -116,13 +121,14 @@ def search_without(
 
 
 def _again(
-    search: MaxDisparityPartition, X: Array, rng: np.random.Generator
+    search: MaxDisparityPartition, X: Array, rng: np.random.Generator, weights: Array | None
 ) -> tuple[float, NDArray[np.intp]]:
     """Disparity and labels of a search on what is left of a table."""
     d = min(search.n_components, _rank(X, search.centering) - 1)
     if d < 1:  # one component represents every row, or one feature is left
         return 0.0, np.zeros(len(X), dtype=np.intp)
-    again = clone(search).set_params(n_components=d, random_state=rng).fit(X)
+    again = clone(search).set_params(n_components=d, random_state=rng)
+    again.fit(X, sample_weight=weights)
     return again.disparity_, again.labels_
 
 

@@ -8,12 +8,13 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from leftout.checks import check_whole
 from leftout.data.binning import most_informative
 from leftout.data.columns import Column, columns_of, names_of
 from leftout.data.frames import column_names
-from leftout.data.matrix import check_rows
+from leftout.data.matrix import all_counted, check_rows
 from leftout.data.roles import assign, levels_of
 from leftout.errors import InputError
 from leftout.explain.alignment import (
@@ -184,6 +185,7 @@ def group(
     rows: int = 0,
     label: int | None = None,
     progress: Report | bool | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> Explanation:
     """Explain who the left-out group is.
 
@@ -219,6 +221,9 @@ def group(
         group from all other rows. Nothing is searched again.
     progress : callable, bool or None
         ``progress(what, done, total)`` is called after every step; True: to stderr.
+    sample_weight : array of shape (m,), optional
+        The weights that ``found`` was fitted with, above 0. Losses and searches count rows by them;
+        rules, the sentence, columns and outcomes tell of rows, each counted once.
 
     Returns
     -------
@@ -239,6 +244,7 @@ def group(
     check_whole("rows", rows)
     partition, left_out, matrix = fitted_on(found, X, label)
     mask, alone = left_out.mask, bool(left_out.beside.all())
+    weights = all_counted(matrix, sample_weight)
     raw = Raw.of(X if table is None else table, X, target, categorical, drop, sensitive, sources)
     n_leading = min(what_if, len(set(raw.sources))) if len(set(raw.sources)) > 2 and alone else 0
     steps = Steps(4 + n_leading, progress)
@@ -247,7 +253,7 @@ def group(
     # where eigenvalues tie, the components are those of the finding
     known = measure(
         matrix, partition.labels_, partition.n_groups_ + 1, partition.n_components_,
-        partition.loss, partition.centering, partition.representation_,
+        partition.loss, partition.centering, partition.representation_, weights,
     )  # fmt: skip
     losses = losses_by_feature(*known.in_columns())[[0, label or 1]]
     parts = losses[1] - losses[0]
@@ -284,7 +290,7 @@ def group(
         alignment=alignment,
         outcome=outcome,
         no_outcome=lacking,
-        what_if=search_without(partition, matrix, raw.sources, leading, steps),
+        what_if=search_without(partition, matrix, raw.sources, leading, steps, weights),
         rows=_example_rows(partition, label or 1, X, matrix, raw.described, rows) if rows else None,
         notes=[
             f"Note: of {len(raw.described)} columns, rules use the {len(telling)} that tell most "

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leftout.checks import check_groups
-from leftout.data.matrix import check_matrix
+from leftout.data.matrix import all_counted, check_matrix
 from leftout.fair.estimator import FairPCA, average_second, prefers_one_thread
 from leftout.files import Serializable
 from leftout.groups.measured import measured
@@ -168,6 +168,7 @@ def mitigate(
     *,
     representation: Any = None,
     progress: Report | bool | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> Mitigation:
     """Fair PCA for known or found groups, beside ordinary PCA, for several numbers of components.
 
@@ -187,6 +188,8 @@ def mitigate(
         it. None: ordinary PCA of the table.
     progress : callable, bool or None
         Called with what is done, how many steps are done and how many there are; True prints it.
+    sample_weight : array of shape (m,), optional
+        How many rows each row stands for, above 0.
 
     Returns
     -------
@@ -208,19 +211,28 @@ def mitigate(
     if representation is not None:
         n_components = as_representation(representation).rank
     fair = FairPCA(n_components)
-    fair.fit(X if matrix.shape == np.shape(X) else matrix, groups=groups)
+    weights = all_counted(matrix, sample_weight)
+    seen = X if matrix.shape == np.shape(X) else matrix
+    fair.fit(seen, groups=groups, sample_weight=sample_weight)
     _, place = check_groups(groups, len(matrix))
     with one_thread(prefers_one_thread(matrix)):
-        table = summarise(matrix, fair.centering, place, len(fair.groups_))
+        table = summarise(matrix, fair.centering, place, len(fair.groups_), weights=weights)
         lines = across_dimensions(fair, table, progress)
     if representation is not None:
-        _measure_before(fair, matrix, place, representation)
+        _measure_before(fair, matrix, place, representation, weights)
     return mitigation_of(fair, lines)
 
 
-def _measure_before(fair: FairPCA, X: Array, place: NDArray[np.intp], representation: Any) -> None:
+def _measure_before(
+    fair: FairPCA,
+    X: Array,
+    place: NDArray[np.intp],
+    representation: Any,
+    weights: Array | None,
+) -> None:
     """Replace ordinary PCA as what Fair PCA is compared with by a representation that is given."""
-    known = measured(X, place, fair.n_asked_, representation=representation)
+    asked = {"representation": representation, "sample_weight": weights}
+    known = measured(X, place, fair.n_asked_, **asked)
     moments, losses = known.table.moments, known.losses()
     variance = np.trace(moments.second, axis1=1, axis2=2)
     kept = moments.kept

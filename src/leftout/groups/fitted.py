@@ -77,5 +77,7 @@ def fitted_on(
 
 def for_same_size(found: MaxDisparityPartition) -> MaxDisparityPartition:
     """A search, not fitted, for groups as large as those found, where its solver takes sizes."""
-    sizes = found.sizes_[1:].tolist() if takes_sizes(found._check_names()) else [None]
+    sizes: list[Any] = [None]
+    if takes_sizes(found._check_names()):
+        sizes = [group.sought for group in found.left_out_groups_]
     return clone(found).set_params(group_size=sizes if len(sizes) > 1 else sizes[0], verbose=0)

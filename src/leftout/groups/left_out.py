@@ -46,6 +46,8 @@ class LeftOut(Serializable):
         No group of this size has a larger disparity; computed when it is first read.
     shared : str
         What all rows share: ``PCA``, or the name of what was given.
+    weights : Both of float, or None
+        What each side weighs, in average rows, where rows have weights.
     """
 
     also = ("size", "share", "disparity", "bound")
@@ -61,6 +63,7 @@ class LeftOut(Serializable):
     offset: float
     certified: Callable[[], float] = field(repr=False)
     shared: str = "PCA"
+    weights: Both[float] | None = None
 
     @property
     def size(self) -> int:
@@ -72,8 +75,15 @@ class LeftOut(Serializable):
 
     @property
     def share(self) -> float:
-        """Of all rows."""
+        """Of all rows; where these have weights, of all weight."""
+        if self.weights is not None:
+            return self.weights.group / (self.weights.group + self.weights.rest)
         return self.size / self.n_rows
+
+    @property
+    def sought(self) -> int:
+        """The size to search for to find as large a group."""
+        return self.size if self.weights is None else max(1, round(self.weights.group))
 
     @property
     def disparity(self) -> float:
@@ -91,14 +101,15 @@ class LeftOut(Serializable):
         others = "most rows" if self.share < 0.5 else "the rest"
         return (
             f"The {self.shared} keeps {rest} of the variance of {others} but only {kept} of that "
-            f"of {self.size:,} of {self.n_rows:,} rows, {part_of(self.share)}; their own PCA "
-            f"would keep {own}."
+            f"of {self.size:,} of {self.n_rows:,} rows, {part_of(self.share)}"
+            f"{'' if self.weights is None else ' of the weight'}; their own PCA would keep {own}."
         )
 
     @property
     def text(self) -> str:
         gap = f"{'exceeds' if self.disparity >= 0.0 else 'is below'} the rest's by"
         return (
-            f"Its loss {gap} {number(abs(self.disparity))}; no group of {self.size:,} rows can "
-            f"exceed {number(self.bound)} (certified)."
+            f"Its loss {gap} {number(abs(self.disparity))}; no group of {self.size:,} rows"
+            f"{'' if self.weights is None else ', or others of their weight,'} can exceed "
+            f"{number(self.bound)} (certified)."
         )

@@ -22,7 +22,7 @@ from leftout.linalg.assignment import Partition, assign, row_values, side_weight
 from leftout.linalg.bounds import certified_bound
 from leftout.linalg.losses import CENTERINGS, LOSSES, Array, Loss, mean_disparity, signed
 from leftout.linalg.moments import SparseRows, blocks
-from leftout.linalg.problem import Labels, Problem
+from leftout.linalg.problem import Labels, Problem, n_nearest
 from leftout.representation.base import Representation, features_of
 from leftout.running import clean_interrupts, one_thread, warn
 from leftout.settings import AUTO
@@ -79,13 +79,15 @@ class GroupRule(NamedTuple):
         beyond = self.scores(losses) - self.offsets[:, None]
         return np.argmax(np.vstack([np.zeros(losses.shape[1]), beyond]), axis=0)
 
-    def highest(self, losses: Array, sizes: Sequence[int]) -> Labels:
+    def highest(self, losses: Array, sizes: Sequence[int], weights: Array | None = None) -> Labels:
         """The side of each row where groups have these sizes: the rows of the highest scores."""
         if len(sizes) > 1:
             every = [losses.shape[1] - sum(sizes), *sizes]
             return assign(losses.T * side_weights(every), every).labels
         labels = np.zeros(losses.shape[1], dtype=np.int8)
-        labels[np.argsort(-self.scores(losses)[0], kind="stable")[: sizes[0]]] = 1
+        order = np.argsort(-self.scores(losses)[0], kind="stable")
+        taken = sizes[0] if weights is None else n_nearest(weights[order], sizes[0])
+        labels[order[:taken]] = 1
         return labels
 
 
@@ -349,7 +351,11 @@ class MaxDisparityPartition(BaseEstimator):
             name: Both(*getattr(self, f"{name}_")[[group, 0]].tolist())
             for name in ("sizes", "losses", "retained", "retained_own")
         }
+        weights = None
+        if self.weighted_sizes_.dtype.kind == "f":
+            weights = Both(*self.weighted_sizes_[[group, 0]].tolist())
         return LeftOut(
+            weights=weights,
             mask=self.labels_ == group,
             beside=(self.labels_ == group) | (self.labels_ == 0),
             components=self.group_components_[group],

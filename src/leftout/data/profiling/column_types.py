@@ -53,7 +53,7 @@ class ColumnFacts(Serializable):
         In the table.
     label : str
         What the report calls it.
-    role : {"searched", "left out", "target", "prediction", "sensitive", "dropped"}
+    role : {"searched", "left out", "target", "prediction", "sensitive", "weight", "dropped"}
     kind : str
         One of ``COLUMN_KINDS``.
     why : str
