@@ -357,19 +357,16 @@ def strata(column: Column, bands: int, smallest: int) -> Stratum:
             labels.append(f"{word} values ({n_values - len(kept):,})")
         conditions += missing
         if 0 < len(kept) < n_values:
-            warn(_pooling(column, n_values, len(kept), smallest), stacklevel=4)
+            are = "is a group" if len(kept) == 1 else "are groups"
+            warn(
+                f"The column {shortened(column.name)!r} has {n_values:,} values: {len(kept)} of "
+                f"them, which at least {smallest:,} rows have, {are}; the other "
+                f"{n_values - len(kept):,} are one group together.",
+                stacklevel=4,
+            )
     if parts.has_missing:
         labels.append("(missing)" if "missing" in labels else "missing")
     return Stratum(column.name, codes, tuple(labels), tuple(conditions))
-
-
-def _pooling(column: Column, n_values: int, n_kept: int, smallest: int) -> str:
-    are = "is a group" if n_kept == 1 else "are groups"
-    return (
-        f"The column {shortened(column.name)!r} has {n_values:,} values: {n_kept} of them, which "
-        f"at least {smallest:,} rows have, {are}; the other {n_values - n_kept:,} are one group "
-        "together."
-    )
 
 
 def _pooled(parts: BinnedColumn, smallest: int) -> tuple[NDArray[np.int32], list[int]]:

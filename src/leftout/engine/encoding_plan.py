@@ -6,7 +6,7 @@ for a table in memory, whose one block of rows is the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from operator import add
@@ -70,11 +70,19 @@ class EncodingPlan:
         self, chunk: Chunk, names: Sequence[str]
     ) -> Iterator[tuple[int, dict[str, Column]]]:
         """Columns of a chunk by their names in the audit, read as those of the sample."""
-        readers = [self.readers[name] for name in names]
-        for start, batch in chunk.batches([reader.raw for reader in readers]):
-            cells = zip(readers, batch.columns, strict=True)
-            read = (reader.column(_raw(reader, each)) for reader, each in cells)
-            yield start, dict(zip(names, read, strict=True))
+        readers = {name: self.readers[name] for name in names}
+        for start, raw in _raw_blocks(readers.values(), chunk):
+            yield start, {name: each.column(raw[each.raw]) for name, each in readers.items()}
+
+
+def _raw_blocks(
+    readers: Iterable[ColumnReader], chunk: Chunk
+) -> Iterator[tuple[int, dict[str, Column]]]:
+    """Raw columns of a chunk, some rows at a time, each with the place of its first row."""
+    needed = {reader.raw: reader for reader in readers}
+    for start, batch in chunk.batches(list(needed)):
+        cells = zip(needed.values(), batch.columns, strict=True)
+        yield start, {reader.raw: _raw(reader, each) for reader, each in cells}
 
 
 def _raw(reader: ColumnReader, cells: pa.Array) -> Column:
@@ -183,17 +191,8 @@ def _raw_rows(places: Places, chunk: Chunk) -> list[pa.Table]:
 
 def _summarized(one: SummaryPass, chunk: Chunk) -> tuple[ColumnSummary, ...]:
     """What one chunk gives to the summary of all rows."""
-    readers = {reader.raw: reader for reader in one.readers}
-    if one.target is not None:
-        readers.setdefault(one.target.raw, one.target)
-    parts = (
-        one.over({
-            name: _raw(reader, cells)
-            for (name, reader), cells in zip(readers.items(), batch.columns, strict=True)
-        })
-        for _, batch in chunk.batches(list(readers))
-    )  # fmt: skip
-    return reduce(one.merge, parts)
+    needed = one.readers if one.target is None else (*one.readers, one.target)
+    return reduce(one.merge, (one.over(raw) for _, raw in _raw_blocks(needed, chunk)))
 
 
 @dataclass(frozen=True)

@@ -277,7 +277,8 @@ def state_folder(files: Mapping[str, str], settings: Mapping[str, Any]) -> Path 
     try:
         home = own_folder("state") / "unfinished"
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if os.name == "posix" and _others_may_write(home.stat()):
+        seen = home.stat()
+        if os.name == "posix" and (seen.st_mode & 0o022 or seen.st_uid != os.getuid()):
             raise PermissionError(f"others may write to {str(home)!r}")
         for folder in home.iterdir():
             if _OURS.fullmatch(folder.name) and time.time() - folder.stat().st_mtime > _KEPT:
@@ -289,10 +290,6 @@ def state_folder(files: Mapping[str, str], settings: Mapping[str, Any]) -> Path 
         )
         return None
     return home / hashlib.sha256(asked.encode()).hexdigest()[:32]
-
-
-def _others_may_write(found: os.stat_result) -> bool:
-    return bool(found.st_mode & 0o022) or found.st_uid != os.getuid()
 
 
 class Passes:

@@ -3,10 +3,10 @@
 Text, Feather files and Dask data frames are copied to private Parquet files. A file of text says
 nothing of what its columns hold, and a part of it may say something else than the whole: a gap or a
 mark after the first part, a code with a zero before it, commas that are thousands here and decimals
-there. So all cells are read as text, by a parser that goes through each file once (a quoted line
-break may stand anywhere, and a compressed file has no second beginning), and stored as they are.
-Then columns that hold nothing but numbers, or yes and no, are stored as such, as a table in memory
-would have them, and everything else stays text.
+there. So all cells are read as text first, by a parser that goes through each file from its start
+(a quoted line break may stand anywhere, and a compressed file has no second beginning). Columns
+that then hold nothing but numbers, or yes and no, are stored as such, as a table in memory would
+have them, and everything else stays text.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ _CELL, _BYTE = 68, 12
 _SHARE = 0.5
 # Rows that are read at a time.
 _ROWS = 1 << 16
+# What pandas reads cells of a stored type as, if not as text.
+_DTYPES = {"bool": "boolean", "int64": "int64", "double": "float64"}
 # Yes and no, as pandas reads them, and whole numbers that only text can hold.
 _TRUTHS = ["TRUE", "True", "true", "FALSE", "False", "false"]
 _KEPT = rf"{CODE.pattern}|[+-]?\d{{20,}}$"
@@ -228,58 +230,66 @@ def named(tables: Sequence[str]) -> str:
 
 
 def copy_text(paths: Sequence[str], folder: Path) -> list[Path]:
-    """Files of text (CSV, TSV, also gzipped) as Parquet, in their order."""
-    texts = [folder / f"text-{place:05d}.parquet" for place in range(len(paths))]
+    """Files of text (CSV, TSV, also gzipped) as Parquet, in their order.
+
+    They are read once to learn what their columns hold, and once more to store it.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     types: dict[str, _TextType] = {}
     schemas: dict[str, pa.Schema] = {}
-    for path, text in zip(paths, texts, strict=True):
+    seen = {}
+    for path in paths:
         with reading(path, "text"):
-            before = fingerprint(path)
-            schemas[path] = _store_as_text(path, text, types)
+            kind = path.lower()
+            opened: Any = partial(gzip.open if kind.endswith(".gz") else open, path, "rb")
+            text = TextFile(opened, called(path), "\t" if ".tsv" in kind else ",")
+            seen[path] = text, fingerprint(path)
+            schemas[path] = pa.schema([(name, pa.large_string()) for name in text.names])
+            _learn_types(text, types)
+        unify(schemas)
+    copies = [folder / f"part-{place:05d}.parquet" for place in range(len(paths))]
+    stored = {name: found.type for name, found in types.items()}
+    for copy, (path, (text, before)) in zip(copies, seen.items(), strict=True):
+        schema = pa.schema([(name, stored[name]) for name in text.names])
+        dtypes = {name: _DTYPES.get(str(kind), str) for name, kind in stored.items()}
+        with reading(path, "text"), pq.ParquetWriter(copy, schema) as writer:
+            for frame in _frames(text, dtypes):
+                writer.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
             if fingerprint(path) != before:
                 raise InputError(
                     f"{called(path)} was changed while it was being read. Try again when nothing "
                     "writes to it."
                 )
-        unify(schemas)
-    copies = [folder / f"part-{place:05d}.parquet" for place in range(len(paths))]
-    for text, copy in zip(texts, copies, strict=True):
-        _store_as_typed(text, copy, {name: found.type for name, found in types.items()})
-        text.unlink()
     return copies
 
 
-def _store_as_text(path: str, copy: Path, types: dict[str, _TextType]) -> pa.Schema:
-    """Store a file's cells as they are, and learn what its columns may hold."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    kind = path.lower()
-    opened: Any = partial(gzip.open if kind.endswith(".gz") else open, path, "rb")
-    table = TextFile(opened, called(path), "\t" if ".tsv" in kind else ",")
-    names = table.names
-    schema = pa.schema([(each, pa.large_string()) for each in names])
-    size = max(_ROWS // max(len(names) // 50, 1), 1000)
-    short_rows, rows = False, 0
+def _frames(text: TextFile, dtype: Any) -> Iterator[pd.DataFrame]:
+    """Rows of a file, some at a time."""
+    names, size = text.names, max(_ROWS // max(len(text.names) // 50, 1), 1000)
     with (
-        table.text() as text,
-        table.read(text, names=names, header=0, dtype=str, chunksize=size) as frames,
-        pq.ParquetWriter(copy, schema) as writer,
+        text.text() as file,
+        text.read(file, names=names, header=0, dtype=dtype, chunksize=size) as frames,
     ):
-        for frame in frames:
-            for each in names:
-                types.setdefault(each, _TextType()).add(frame[each])
-            writer.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
-            rows += len(frame)
-            short_rows |= len(names) > 1 and frame[names[-1]].isna().any()
+        yield from frames
+
+
+def _learn_types(text: TextFile, types: dict[str, _TextType]) -> None:
+    """What the columns of a file may hold, for what is known of those before."""
+    short_rows, rows, names = False, 0, text.names
+    for frame in _frames(text, str):
+        for name in names:
+            types.setdefault(name, _TextType()).add(frame[name])
+        rows += len(frame)
+        short_rows |= len(names) > 1 and frame[names[-1]].isna().any()
     if short_rows:  # which pandas fills up without a word
-        table.refuse_ragged()
+        text.refuse_ragged()
     if not rows:
         raise InputError(
-            f"{called(path)} has no rows and {len(names)} columns; a table with both is needed. "
+            f"{text.called} has no rows and {len(names)} columns; a table with both is needed. "
             "Check the file."
         )
-    return schema
 
 
 class _TextType:
@@ -292,12 +302,12 @@ class _TextType:
         """Take some further texts into account."""
         import pandas as pd
 
-        texts = cells.dropna().str.strip()
+        texts = cells.dropna()
         self.gaps |= len(texts) < len(cells)
         if not len(texts) or "O" in self.kinds:
             return
         kind = "b" if texts.isin(_TRUTHS).all() else "O"
-        if kind == "O" and not texts.str.match(_KEPT).any():
+        if kind == "O" and not texts.str.strip().str.match(_KEPT).any():
             with suppress(ValueError):
                 kind = pd.to_numeric(texts).dtype.kind
         self.kinds.add(kind)
@@ -312,27 +322,6 @@ class _TextType:
             return pa.large_string()
         # whole numbers with a gap are floats in memory
         return pa.int64() if self.kinds == {"i"} and not self.gaps else pa.float64()
-
-
-def _store_as_typed(text: Path, copy: Path, types: dict[str, pa.DataType]) -> None:
-    """Store the cells of a copy as what they are."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
-    schema = pa.schema(list(types.items()))
-    with (
-        pq.ParquetFile(text, pre_buffer=False) as file,
-        pq.ParquetWriter(copy, schema) as writer,
-    ):
-        for batch in file.iter_batches(_ROWS, use_threads=False):
-            cells = [
-                batch[name]
-                if kind == pa.large_string()
-                else pc.utf8_ltrim(pc.utf8_trim_whitespace(batch[name]), "+").cast(kind)
-                for name, kind in types.items()
-            ]
-            writer.write_batch(pa.record_batch(cells, schema=schema))
 
 
 def copy_feather(paths: Sequence[str], folder: Path) -> list[Path]:

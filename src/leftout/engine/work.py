@@ -87,7 +87,9 @@ class ChunkedAudit(AuditPipeline):
         X = pd.DataFrame(intake.X, columns=intake.feature_names)
         rows = group_selection.few_of(np.arange(len(X)), n, asked.effort)
         part = X if len(rows) == len(X) else X.iloc[rows].reset_index(drop=True)
-        sample = _problem(rule, shared, _summary(intake.X), min(smallest, max(1, len(X) // 4)))
+        moments = build_about_mean(intake.X)
+        sampled = Summary(intake.X, moments, moments.origin, None)
+        sample = _problem(rule, shared, sampled, min(smallest, max(1, len(X) // 4)))
         warn(
             f"The group, its losses, Fair PCA and what is counted come from all {m:,} rows; what "
             f"columns are, names, rules and costs from {len(X):,} of them; surrogate tables, "
@@ -224,11 +226,6 @@ class ChunkedAudit(AuditPipeline):
             examined=examined,
             scores=partial(scored, self.passes.engine, self.table.plan, self.parts, found),
         )
-
-
-def _summary(rows: Array) -> Summary:
-    moments = build_about_mean(rows)
-    return Summary(rows, moments, moments.origin, None)
 
 
 def _problem(rule: Loss, shared: Shared, table: Summary, smallest: int) -> SearchProblem:
