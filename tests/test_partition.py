@@ -311,10 +311,12 @@ def test_the_group_as_a_value_is_that_of_the_attributes():
         assert rest != left_out
         assert (getattr(group, name).group, getattr(group, name).rest) == (left_out, rest)
     assert np.array_equal(group.mask, found.labels_ == 1)
-    assert np.array_equal(group.components, found.group_components_[1])
-    own = naive.components(X[group.mask] - X.mean(axis=0), 2, False)
-    np.testing.assert_allclose(group.components.T @ group.components, own @ own.T, atol=1e-9)
-    assert np.array_equal(found.score_samples(X) > group.offset, group.mask)
+    own, components = (
+        naive.components(X[group.mask] - X.mean(axis=0), 2, False),
+        found.group_components_[1],
+    )
+    np.testing.assert_allclose(components.T @ components, own @ own.T, atol=1e-9)
+    assert np.array_equal(found.score_samples(X) > found.offset_, group.mask)
     assert group.bound == found.bound_ >= group.disparity == found.disparity_
 
 

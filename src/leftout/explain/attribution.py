@@ -80,14 +80,6 @@ class WhatIf(Serializable):
         return 1.0 - self.without / self.disparity
 
 
-def by_source(parts: list[float], sources: list[str]) -> dict[str, float]:
-    """What all features of each source add to the disparity, most first."""
-    totals: dict[str, float] = {}
-    for part, source in zip(parts, sources, strict=True):
-        totals[source] = totals.get(source, 0.0) + part
-    return dict(sorted(totals.items(), key=lambda entry: -entry[1]))
-
-
 def search_without(
     found: MaxDisparityPartition,
     X: Array,

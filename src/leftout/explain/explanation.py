@@ -24,12 +24,12 @@ from leftout.explain.alignment import (
 )
 from leftout.explain.attribution import (
     WhatIf,
-    by_source,
     search_without,
 )
 from leftout.explain.rules import Rule, find_rules
 from leftout.explain.sentence import Sentence, describe
 from leftout.files import Serializable
+from leftout.groups.decomposition import by_source
 from leftout.groups.fitted import fitted_on
 from leftout.groups.measured import measure
 from leftout.groups.outcome import Outcome, outcomes, without_outcome

@@ -156,9 +156,14 @@ class LossParts(Serializable):
 
 def _carriers(names: Sequence[str], by_feature: Array) -> list[str]:
     """The few columns that add most to a part, of those that add enough to be named."""
-    sums: dict[str, float] = {}
-    for name, part in zip(names, by_feature.tolist(), strict=True):
-        sums[name] = sums.get(name, 0.0) + part
+    sums = by_source(by_feature.tolist(), names)
     least = _CARRIED_SHARE * sum(max(part, 0.0) for part in sums.values())
-    leading = sorted(sums, key=lambda name: -sums[name])[:_MOST_CARRIERS]
-    return [name for name in leading if sums[name] > least]
+    return [name for name in list(sums)[:_MOST_CARRIERS] if sums[name] > least]
+
+
+def by_source(parts: Sequence[float], sources: Sequence[str]) -> dict[str, float]:
+    """What all features of each source add to the disparity, most first."""
+    totals: dict[str, float] = {}
+    for part, source in zip(parts, sources, strict=True):
+        totals[source] = totals.get(source, 0.0) + part
+    return dict(sorted(totals.items(), key=lambda entry: -entry[1]))

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.files import Serializable
-from leftout.linalg.losses import Array
 from leftout.text import number, part_of, percents
 
 Number = TypeVar("Number", int, float)
@@ -36,10 +35,6 @@ class LeftOut(Serializable):
     losses : Both of float
     retained, retained_own : Both of float
         Share of the variance kept by the shared projection, and by each side's own.
-    components : array of shape (d, n)
-        The group's own.
-    offset : float
-        Rows whose score exceeds it belong to the group.
     disparity : float
         The group's loss minus the rest's.
     bound : float
@@ -51,7 +46,7 @@ class LeftOut(Serializable):
     """
 
     also = ("size", "share", "disparity", "bound")
-    hidden = ("mask", "beside", "components", "offset", "certified")
+    hidden = ("mask", "beside", "certified")
 
     mask: NDArray[np.bool_]
     beside: NDArray[np.bool_]
@@ -59,8 +54,6 @@ class LeftOut(Serializable):
     losses: Both[float]
     retained: Both[float]
     retained_own: Both[float]
-    components: Array
-    offset: float
     certified: Callable[[], float] = field(repr=False)
     shared: str = "PCA"
     weights: Both[float] | None = None

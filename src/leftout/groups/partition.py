@@ -358,8 +358,6 @@ class MaxDisparityPartition(BaseEstimator):
             weights=weights,
             mask=self.labels_ == group,
             beside=(self.labels_ == group) | (self.labels_ == 0),
-            components=self.group_components_[group],
-            offset=float(np.ravel(self.offset_)[group - 1]),
             certified=lambda: float(np.ravel(self.bound_)[group - 1]),
             shared=self.representation_.name,
             **sides,

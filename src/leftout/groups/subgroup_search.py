@@ -179,16 +179,6 @@ class SubgroupResult:
     complete: bool = True
 
 
-class Part(NamedTuple):
-    """The rows for which some conditions hold."""
-
-    key: Key
-    rows: Any
-    Z: Array
-    # of each row: what it counts (None: 1), its residual, and what is kept of it
-    weights: tuple[Array | None, Array, Array]
-
-
 _ARRAYS = ("sizes", "kept", "second", "bounds", "floors")
 
 
@@ -221,8 +211,7 @@ class SubgroupSearch:
         self.rows, self.columns, self.query = rows, columns, query
         self.all_kept = float(rows.kept.sum())
         self.whole = np.diag(rows.eigenvalues)  # the table's moments
-        each = (rows.weights, rows.residuals, rows.kept)
-        self.everyone = Part((), slice(None), rows.Z, each)
+        self.weights = (rows.weights, rows.residuals, rows.kept)  # each may be summed up
         self._of_bins: dict[int, Array] = {}
         self._efforts: dict[tuple[int, int], float] = {}
 
@@ -265,7 +254,7 @@ class SubgroupSearch:
             return max([floor, *(one.quality for one in found)])
 
         found: list[Subgroup] = []
-        for some in self._of_columns(self.part(key)):
+        for some in self._of_columns(key):
             self._weigh(some, best, found)
         return sorted(found, key=lambda one: -one.quality)[:1]
 
@@ -321,7 +310,7 @@ class SubgroupSearch:
         Not complete where more are worth a look than the budget allows.
         """
         found, spent = SubgroupResult([]), 0.0
-        for some in self._of_columns(self.everyone):
+        for some in self._of_columns(()):
             found.complete = spent <= BUDGET
             if not found.complete:
                 break
@@ -331,11 +320,11 @@ class SubgroupSearch:
             spent += n_weighed * _EIGENVALUES * len(self.whole) ** 3
         return found
 
-    def _of_columns(self, part: Part) -> Iterator[Candidates]:
+    def _of_columns(self, key: Key) -> Iterator[Candidates]:
         """The candidates that add a condition on any one column, as many as fit into memory."""
-        taken, held = {column for column, _ in part.key}, list[Candidates]()
+        taken, held = {column for column, _ in key}, list[Candidates]()
         for column in (place for place in range(len(self.columns)) if place not in taken):
-            held.append(self.screen(part, (column,), 0.0))
+            held.append(self.screen(key, (column,), 0.0))
             if sum(some.second.size for some in held) > _AT_ONCE:
                 yield Candidates.joined(held)
                 held = []
@@ -361,43 +350,36 @@ class SubgroupSearch:
         return highest, len(order)
 
     def look(
-        self, block: tuple[int, ...], floor: float | Array, part: Part | None = None
+        self, block: tuple[int, ...], floor: float | Array, key: Key = ()
     ) -> tuple[list[Subgroup], int, int]:
         """The subgroups with a condition on each of some columns whose quality is above a floor.
 
         ``floor`` is one number, or one for each combination of conditions. And how many have an
         allowed size, and of how many eigenvalues were taken.
         """
-        part = self.everyone if part is None else part
         columns = [self.columns[place] for place in block]
         n_spans = [len(column.spans) for column in columns]
         most = max(prod(n_spans), prod(column.n_bins for column in columns))
         if len(block) == 1 or most * self.whole.size <= _AT_ONCE:
-            some = self.screen(part, block, floor)
+            some = self.screen(key, block, floor)
             return self.weigh(some), some.n_names, len(some.keys)
         floors = np.broadcast_to(floor, n_spans)
-        keys = [(*part.key, (block[0], place)) for place in range(n_spans[0])]
         looks = [
-            self.look(block[1:], least, self.part(key))
-            for key, least in zip(keys, floors, strict=True)
+            self.look(block[1:], least, (*key, (block[0], place)))
+            for place, least in enumerate(floors)
         ]
         found, n_names, n_weighed = zip(*looks, strict=True)
         return [one for each in found for one in each], sum(n_names), sum(n_weighed)
 
-    def part(self, key: Key) -> Part:
-        """The rows for which conditions hold."""
-        rows = np.flatnonzero(self.mask(key))
-        counts, residuals, kept = self.everyone.weights
-        counts = None if counts is None else counts[rows]
-        return Part(key, rows, self.rows.Z[rows], (counts, residuals[rows], kept[rows]))
-
-    def screen(self, part: Part, block: tuple[int, ...], floor: float | Array) -> Candidates:
-        """Subgroups of a part, with a condition on each of some columns, that may pass a floor."""
+    def screen(self, key: Key, block: tuple[int, ...], floor: float | Array) -> Candidates:
+        """Subgroups with conditions on some more columns each, that may have enough quality."""
+        rows: Any = np.flatnonzero(self.mask(key)) if key else slice(None)
         columns, n, d = [self.columns[place] for place in block], len(self.whole), self.rows.d
         shape = tuple(column.n_bins for column in columns)
         n_spans = tuple(len(column.spans) for column in columns)
-        cells = np.ravel_multi_index([column.codes[part.rows] for column in columns], shape)
-        sums = [np.bincount(cells, weight, prod(shape)) for weight in part.weights]
+        cells = np.ravel_multi_index([column.codes[rows] for column in columns], shape)
+        weights = (None if each is None else each[rows] for each in self.weights)
+        sums = [np.bincount(cells, weight, prod(shape)) for weight in weights]
         sizes, residual, kept = _boxes(np.stack(sums, axis=1), columns).T
         least, floors = self.query.smallest, np.broadcast_to(floor, n_spans).ravel()
         allowed = (sizes >= least) & (sizes <= len(self.rows.Z) - least)
@@ -405,15 +387,15 @@ class SubgroupSearch:
         chosen = np.flatnonzero(allowed & (scale * residual > floors))
         S = np.empty((0, n, n))
         if len(chosen):
-            known = None if part.key else self._moments(block[0]) if block[1:] else self.whole[None]
-            moments = cell_moments(cells, prod(shape), part.Z, known)
+            known = None if key else self._moments(block[0]) if block[1:] else self.whole[None]
+            moments = cell_moments(cells, prod(shape), self.rows.Z[rows], known)
             S = _boxes(moments, columns)[chosen].reshape(-1, n, n)
         most = np.minimum(top_sum_bounds(S, d) - kept[chosen], residual[chosen])
         passed = scale[chosen] * most > floors[chosen]
         chosen, S, most = chosen[passed], S[passed], most[passed]
         spans = np.column_stack(np.unravel_index(chosen, n_spans)).tolist()
         return Candidates(
-            keys=[tuple(sorted((*part.key, *zip(block, at, strict=True)))) for at in spans],
+            keys=[tuple(sorted((*key, *zip(block, at, strict=True)))) for at in spans],
             sizes=sizes[chosen],
             kept=kept[chosen],
             second=S,
