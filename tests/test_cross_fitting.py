@@ -70,7 +70,9 @@ def test_influences_are_derivatives_by_the_rows_weights(seed, weighted):
     rows = seen @ axes
     W = naive.components((rows * np.sqrt(counts)[:, None])[mask], d, about_mean=False).T
     options = {"weights": counts} if weighted else {}
-    found = influences(rows, mask, np.average(rows**2, axis=0, weights=counts), W, **options)
+    values = ((rows[mask] @ W.T) ** 2).sum(axis=1) - (rows[mask, : len(W)] ** 2).sum(axis=1)
+    variances = np.average(rows**2, axis=0, weights=counts)
+    found = influences(rows, mask, values, variances, W, **options)
 
     def moved(row, by):
         weights = counts.copy()
@@ -85,9 +87,9 @@ def test_influences_are_derivatives_by_the_rows_weights(seed, weighted):
 def test_a_turn_of_tied_components_has_a_standard_error_of_one():
     rows = np.random.default_rng(0).standard_normal((400, 2))
     mask = np.arange(400) < 100
-    W = np.array([[0.0, 1.0]])
+    W, values = np.array([[0.0, 1.0]]), rows[mask, 1] ** 2 - rows[mask, 0] ** 2
     tied, floor, wide = (
-        influences(rows, mask, np.array(variances), W)
+        influences(rows, mask, values, np.array(variances), W)
         for variances in ([1.0, 1.0], [1.0, 1.0 - 1e-9], [2.0, 1.0])
     )
     assert_allclose(tied, floor, rtol=1e-6)

@@ -117,22 +117,16 @@ class Explanation(Serializable):
         total = sum(parts.values())
         shares = [f"{as_name(c)} ({percent(p / total)})" for c, p in list(parts.items())[:_SHOWN]]
         more = [f"{len(parts) - _SHOWN} more"] * (len(parts) > _SHOWN)
-        alike, few = (
-            [a for a in lines if a.searched and a.strength >= _WEAK and a.matters]
-            for lines in (self.alignment, self.untold)
-        )
+        alike = [a for a in self.alignment if a.searched and a.strength >= _WEAK and a.matters]
         named = [f"{line} (strength {line.strength:.2f})" for line in alike[:_SHOWN]]
-        named += [f"{line.text} (too few rows to tell how)" for line in few[:_SHOWN]]
         lines = [
             self.sentence_text,
             f"Features: the disparity of {number(total)} is made up by {listed(shares + more)}.",
             f"Looks like: {'; '.join(named) or 'no single column that was searched'}.",
         ]
-        hidden, untold = (
-            [line for line in of if not line.searched] for of in (self.alignment, self.untold)
-        )
-        if hidden or untold:
-            lines.append(f"Kept out of the search: {describe_claims(hidden, untold)}")
+        hidden = [line for line in self.alignment if not line.searched]
+        if hidden:
+            lines.append(f"Kept out of the search: {describe_claims(hidden)}")
         outcomes = sorted(self.outcome, key=lambda outcome: -abs(outcome.gap.value))
         lines += [f"Outcome: {outcome}." for outcome in outcomes[:_SHOWN]]
         if self.no_outcome_text:

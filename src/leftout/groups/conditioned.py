@@ -115,7 +115,6 @@ def measure_groups(
     with one_thread():
         looked = Groups.of(Rows.of(problem), ways)
         here, rest = looked.shares(rest=True)
-    chance = permutation_test(looked, permutations, for_order, n_jobs, steps)
     masks = [way == group for way in ways.T for group in np.unique(way[way >= 0])]
     fitted = cross_fitted(
         X, masks, problem.d, folds=folds, rng=for_folds, representation=representation,
@@ -127,11 +126,7 @@ def measure_groups(
         "retained_own": here.own / variance,
         "loss": here.losses,
         "rest_loss": rest.losses,
-        "random": chance.random,
-        "random_high": chance.high,
-        "p_value": chance.corrected,
-        "p_alone": chance.alone,
-    }
+    } | permutation_test(looked, permutations, for_order, n_jobs, steps)
     lines = zip(*(column.tolist() for column in columns.values()), strict=True)
     return [
         dict(zip(columns, line, strict=True), cross_fitted=around.loss)
@@ -253,25 +248,17 @@ def _parted(signatures: Places, n: int) -> list[Cells]:
     return [together] if fits and together.work <= sum(each.work for each in alone) else alone
 
 
-class Permuted(NamedTuple):
-    """What random groups of the same sizes and overlaps lose, and where the groups stand."""
-
-    random: Array  # mean loss
-    high: Array  # 95th percentile
-    alone: Array  # p-value of each group by itself
-    corrected: Array  # for all groups looked at
-
-
 def permutation_test(
     groups: Groups,
     permutations: int,
     rng: np.random.Generator,
     n_jobs: int | None,
     steps: Steps,
-) -> Permuted:
-    """Compare every group's loss with those under permutations of the rows."""
+) -> dict[str, Array]:
+    """Every group's loss beside those under permutations of the rows: what these are, p-values."""
     if not permutations or not len(groups.sizes):
-        return Permuted(*np.full((4, len(groups.sizes)), np.nan))
+        nothing = np.full(len(groups.sizes), np.nan)
+        return dict.fromkeys(("random", "random_high", "p_value", "p_alone"), nothing)
     leading = groups.leading()
     rngs = rng.spawn(permutations)
     tasks = [(leading, rngs[start : start + _AT_ONCE]) for start in range(0, len(rngs), _AT_ONCE)]
@@ -279,12 +266,12 @@ def permutation_test(
         found = [leading.losses()[None]]
         found += imap_ordered(_permuted, tasks, n_jobs, steps, "random groups")
     curves = np.concatenate(found)
-    return Permuted(
-        curves[1:].mean(axis=0),
-        np.quantile(curves[1:], 0.95, axis=0),
-        np.array([p_value(column[0], column[1:]) for column in curves.T]),
-        corrected_p_values(curves),
-    )
+    return {
+        "random": curves[1:].mean(axis=0),
+        "random_high": np.quantile(curves[1:], 0.95, axis=0),
+        "p_value": corrected_p_values(curves),
+        "p_alone": np.array([p_value(column[0], column[1:]) for column in curves.T]),
+    }
 
 
 def permuting_steps(permutations: int) -> int:

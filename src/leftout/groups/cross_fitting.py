@@ -18,7 +18,7 @@ from scipy import linalg, stats
 
 from leftout.data.conditions import Mask
 from leftout.groups.problem_setup import build_problem
-from leftout.linalg.losses import Array, Loss, basis_loss, shared_pca, summarise, top_components
+from leftout.linalg.losses import Array, Loss, shared_pca, summarise, top_components
 from leftout.linalg.moments import (
     Moments,
     build,
@@ -48,13 +48,13 @@ class CrossFitted(NamedTuple):
 class _FoldTable(NamedTuple):
     """The rows in their principal axes, and what every fold leaves to learn from."""
 
-    rows: Array  # the shared components are the first d axes, unless they are given
-    variances: Array  # along the axes
+    rows: Array
+    kept: Array  # of each row, by what is shared
     folds: NDArray[np.integer]  # of each row
     origins: list[Array]  # of the rows outside each fold
-    shared: list[Array]  # their components
-    kept: Array | None = None  # of each row, by a representation that is given
-    weights: Array | None = None  # what each row counts
+    held_out: Array  # of each row, what is kept by what is shared outside its fold
+    variances: Array | None  # along the axes; None where what is shared is given
+    weights: Array | None  # what each row counts
 
     def moments(self, index: Any) -> Moments:
         """Moments of some rows, fold by fold."""
@@ -145,20 +145,26 @@ def _fold_table(
         asked = (None, "excess", "global", 1, None, representation, weights)
         problem = build_problem(X, *asked).problem
         rows, kept = problem.rows() / roots, problem.by_weight(problem.norms_and_kept[1])
-        nowhere, V = [np.zeros(rows.shape[1])] * n_folds, [problem.V] * n_folds
-        return _FoldTable(rows, np.empty(0), folds, nowhere, V, kept, weights)
+        nowhere = [np.zeros(rows.shape[1])] * n_folds
+        return _FoldTable(rows, kept, folds, nowhere, kept, None, weights)
     table = summarise(X, "global", weights=weights)
     shared = shared_pca(_EXCESS, table.moments, d)
     rows = (table.rows - table.moments.origin) @ shared.axes.T / roots
-    origins, components = [np.zeros(rows.shape[1])] * n_folds, list[Array]()
-    variances = shared.eigenvalues / len(rows)
-    found = _FoldTable(rows, variances, folds, origins, components, None, weights)
-    parts, origins = found.moments(slice(None)), []
+    kept, held_out = _squares(rows[:, :d]), np.empty(len(rows))
+    origins, variances = [np.zeros(rows.shape[1])] * n_folds, shared.eigenvalues / len(rows)
+    found = _FoldTable(rows, kept, folds, origins, held_out, variances, weights)
+    parts = found.moments(slice(None))
     for fold in range(n_folds):
         outside = without(pooled(parts), _one(parts, fold))
-        origins.append(outside.total[0] / outside.count[0])
-        components.append(top_components(recentre(outside, origins[-1]).second[0], d))
-    return found._replace(origins=origins)
+        origins[fold] = outside.total[0] / outside.count[0]
+        V = top_components(recentre(outside, origins[fold]).second[0], d)
+        held_out[folds == fold] = _squares((rows[folds == fold] - origins[fold]) @ V.T)
+    return found
+
+
+def _squares(rows: Array) -> Array:
+    """The squared length of each row."""
+    return np.einsum("ij,ij->i", rows, rows)
 
 
 def _one(moments: Moments, group: int) -> Moments:
@@ -167,39 +173,29 @@ def _one(moments: Moments, group: int) -> Moments:
 
 
 def _fitted(table: _FoldTable, mask: Mask, d: int) -> CrossFitted:
-    n_folds, rows, folds = len(table.shared), table.rows[mask], table.folds[mask]
+    n_folds, rows, folds = len(table.origins), table.rows[mask], table.folds[mask]
     weights = None if table.weights is None else table.weights[mask]
     parts = table.moments(mask)
-    whole, in_folds = pooled(parts), np.bincount(folds)
-    count = whole.count[0]
-    if len(rows) - in_folds.max(initial=0) <= d:
+    whole = pooled(parts)
+    if len(rows) - np.bincount(folds).max(initial=0) <= d:
         return CrossFitted(np.nan, np.nan, Interval(np.nan, np.nan, np.nan))
-    total = 0.0
+    held_out = -table.held_out[mask]
     for fold in np.flatnonzero(parts.count).tolist():
-        inside, origin = _one(parts, fold), table.origins[fold]
-        W = None if weights is not None else _components(rows[folds != fold] - origin, d)
+        here, origin = folds == fold, table.origins[fold]
+        W = None if weights is not None else _components(rows[~here] - origin, d)
         if W is None:
-            W = top_components(recentre(without(whole, inside), origin).second[0], d)
-        S = recentre(inside, origin).second[0]
-        kept = None
-        if table.kept is not None:
-            kept = table.kept[mask][folds == fold]
-            kept = float(kept.sum() if weights is None else kept @ weights[folds == fold])
-        total += basis_loss(_EXCESS, S, table.shared[fold], W, kept)
+            outside = without(whole, _one(parts, fold))
+            W = top_components(recentre(outside, origin).second[0], d)
+        held_out[here] += _squares((rows[here] - origin) @ W.T)
     W = top_components(whole.second[0], d)
-    if table.kept is None:
-        V = np.eye(W.shape[1])[:d]
-        in_sample = max(basis_loss(_EXCESS, whole.second[0], V, W), 0.0) / count
-        psi = influences(table.rows, mask, table.variances, W, table.weights)
-    else:
-        values = np.sum((table.rows[mask] @ W.T) ** 2, axis=1) - table.kept[mask]
-        in_sample = np.average(values, weights=weights)
-        # what is shared does not move: a row counts through the group's average and size alone
-        psi = np.zeros(len(mask))
-        psi[mask] = (values - in_sample) * (len(mask) / count)
-        if table.weights is not None:
-            psi *= table.weights
-    return _between(float(in_sample), float(total / count), psi, len(rows), n_folds)
+    values = _squares(rows @ W.T) - table.kept[mask]
+    psi = influences(table.rows, mask, values, table.variances, W, table.weights)
+    in_sample = float(np.average(values, weights=weights))
+    if table.variances is not None:
+        in_sample = max(in_sample, 0.0)
+    return _between(
+        in_sample, float(np.average(held_out, weights=weights)), psi, len(rows), n_folds
+    )
 
 
 def _components(rows: Array, d: int) -> Array | None:
@@ -214,34 +210,41 @@ def _components(rows: Array, d: int) -> Array | None:
 
 
 def influences(
-    rows: Array, mask: Mask, variances: Array, W: Array, weights: Array | None = None
+    rows: Array,
+    mask: Mask,
+    values: Array,
+    variances: Array | None,
+    W: Array,
+    weights: Array | None = None,
 ) -> Array:
     """How much each row moves the group's in-sample loss: the derivative by its weight, times m.
 
     ``rows`` are in the table's principal axes, with these ``variances``; ``W`` are the group's own
-    components. With ``A`` the group's average second moments, ``D = P_G - P``, and ``a`` and ``b``
-    axes that are kept and dropped:
+    components, and ``values`` what its rows lose, ``x'Dx``. With ``A`` the group's average second
+    moments, ``D = P_G - P``, and ``a`` and ``b`` axes that are kept and dropped:
 
     - a row of the group moves the average, and the number it is divided by: ``(x'Dx - loss) m/k``;
     - every row turns the shared components: ``-2 sum_ab A_ab x_a x_b / (l_a - l_b)``;
     - every row moves the mean: ``-2 x'D mean(G)``.
 
-    No turn has a standard error above one radian: so much for ties of ``l_a`` and ``l_b``. Where
-    rows have ``weights``, sums are weighted, and a row moves the loss as often as it counts.
+    What is given (``variances`` None) does neither turn nor move. No turn has a standard error
+    above one radian: so much for ties of ``l_a`` and ``l_b``. Where rows have ``weights``, sums are
+    weighted, and a row moves the loss as often as it counts.
     """
     m, d = len(rows), len(W)
     group, counts = rows[mask], None if weights is None else weights[mask]
     k = float(len(group) if counts is None else counts.sum())
-    times = group[:, d:] if counts is None else group[:, d:] * counts[:, None]
-    D = W.T @ W
-    D[np.arange(d), np.arange(d)] -= 1.0
-    kept, dropped = variances[:d, None], variances[None, d:]
-    gaps = np.maximum(kept - dropped, np.sqrt(kept * dropped / m))
-    across = group[:, :d].T @ times / k
-    turns = np.divide(across, gaps, out=np.zeros_like(across), where=gaps > 0.0)
-    psi = -2.0 * np.einsum("ij,ij->i", rows[:, d:] @ turns.T, rows[:, :d])
-    psi -= 2.0 * rows @ (D @ np.average(group, axis=0, weights=counts))
-    values = np.einsum("ij,ij->i", group @ D, group)
+    psi = np.zeros(m)
+    if variances is not None:
+        times = group[:, d:] if counts is None else group[:, d:] * counts[:, None]
+        D = W.T @ W
+        D[np.arange(d), np.arange(d)] -= 1.0
+        kept, dropped = variances[:d, None], variances[None, d:]
+        gaps = np.maximum(kept - dropped, np.sqrt(kept * dropped / m))
+        across = group[:, :d].T @ times / k
+        turns = np.divide(across, gaps, out=np.zeros_like(across), where=gaps > 0.0)
+        psi -= 2.0 * np.einsum("ij,ij->i", rows[:, d:] @ turns.T, rows[:, :d])
+        psi -= 2.0 * rows @ (D @ np.average(group, axis=0, weights=counts))
     psi[mask] += (values - np.average(values, weights=counts)) * (m / k)
     return psi if weights is None else psi * weights
 

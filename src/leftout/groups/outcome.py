@@ -147,7 +147,11 @@ def outcomes(target: Column, group: Mask, levels: Sequence[Any] | None) -> list[
     """
     if levels is None:
         return [_means(target, group)]
-    return [_rates(target, level, group) for level in levels]
+    known = _known(target, False)
+    return [
+        _shares("rate", target, target.values == level, group, known, value_of(target, level))
+        for level in levels
+    ]
 
 
 def without_outcome(target: Column, group: Mask, levels: Sequence[Any] | None) -> Outcome | None:
@@ -155,7 +159,7 @@ def without_outcome(target: Column, group: Mask, levels: Sequence[Any] | None) -
     known = _known(target, levels is None)
     if known.all():
         return None
-    return Outcome(kind="missing", positive=None, **_shares(target, ~known, group, ~known))
+    return _shares("missing", target, ~known, group, np.ones_like(known))
 
 
 def _known(target: Column, numbers: bool) -> Mask:
@@ -163,17 +167,10 @@ def _known(target: Column, numbers: bool) -> Mask:
     return np.isfinite(target.values) if numbers else ~target.missing
 
 
-def _rates(target: Column, level: Any, group: Mask) -> Outcome:
-    known = _known(target, False)
-    parts = _shares(target, target.values == level, group, ~known, among=known)
-    return Outcome(kind="rate", positive=value_of(target, level), **parts)
-
-
 def _shares(
-    target: Column, hit: Mask, group: Mask, missing: Mask, among: Mask | None = None
-) -> dict[str, Any]:
-    """The shares of rows on either side that are hit, and their difference."""
-    among = np.ones(len(hit), dtype=bool) if among is None else among
+    kind: str, target: Column, hit: Mask, group: Mask, among: Mask, positive: str | None = None
+) -> Outcome:
+    """The shares of some rows on either side that are hit, and their difference."""
     sides = (among & group, among & ~group)
     hits, known = ([int(np.sum(rows & side)) for side in sides] for rows in (hit, among))
     a, b = map(_share, hits, known)
@@ -182,15 +179,17 @@ def _shares(
     # Newcombe (1998), method 10: from the two intervals
     below = np.hypot(a.value - a.low, b.high - b.value)
     above = np.hypot(a.high - a.value, b.value - b.low)
-    return {
-        "target": target.name,
-        "left_out": a,
-        "rest": b,
-        "gap": Interval(gap, float(gap - below), float(gap + above)),
-        "difference": of_shares(a.value, b.value),
-        "missing": int(missing.sum()),
-        "cells": tuple((k, n - k, left) for k, n, left in zip(hits, known, gone, strict=True)),
-    }
+    return Outcome(
+        target=target.name,
+        kind=kind,
+        positive=positive,
+        left_out=a,
+        rest=b,
+        gap=Interval(gap, float(gap - below), float(gap + above)),
+        difference=of_shares(a.value, b.value),
+        missing=sum(hits) if kind == "missing" else sum(gone),
+        cells=tuple((k, n - k, left) for k, n, left in zip(hits, known, gone, strict=True)),
+    )
 
 
 def _share(hits: int, n: int) -> Interval:
