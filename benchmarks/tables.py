@@ -288,7 +288,7 @@ def work():
 """
 _ROLES = """
 from leftout.data.columns import names_of
-from leftout.data.declarations import ColumnDeclarations
+from leftout.data.column_reader import ColumnDeclarations
 from leftout.data.sources import Source
 from leftout.data.profiling.relations import copies
 from leftout.data.profiling.relations import leaks, proxies

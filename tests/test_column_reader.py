@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leftout.data.column_reader import (
+    ColumnDeclarations,
     ColumnReader,
     SummaryPass,
     sampled,
@@ -18,7 +19,6 @@ from leftout.data.column_reader import (
     target_scale,
 )
 from leftout.data.columns import Column, column_of
-from leftout.data.declarations import ColumnDeclarations
 
 NONE = ColumnDeclarations.of([])
 places = st.lists(st.integers(0, 200), max_size=4)
@@ -45,8 +45,8 @@ def test_summaries_merged_are_the_whole(numbers, seed, places):
         "w": column_of(np.array(["a", "b", "c"], dtype=object), "w"),
     }
     target = Column("y", y[:3])
-    readers = tuple(ColumnReader.of(name, column, NONE) for name, column in sample.items())
-    one = SummaryPass(readers, ColumnReader.of("y", target, NONE), *target_scale(target, None))
+    readers = tuple(ColumnReader(name, column, NONE) for name, column in sample.items())
+    one = SummaryPass(readers, ColumnReader("y", target, NONE), *target_scale(target, None))
 
     def over(rows):
         cells = column_of(words[rows], "w")
@@ -84,20 +84,20 @@ CELLS = {
 def test_a_column_is_read_like_its_sample(name):
     raw = column_of(CELLS[name], "x")
     (sample,), _ = NONE.columns_and_types([raw])
-    read = ColumnReader.of("x", sample, NONE).column(column_of(CELLS[name][::-1], "x"))
+    read = ColumnReader("x", sample, NONE).column(column_of(CELLS[name][::-1], "x"))
     np.testing.assert_array_equal(read.values, sample.values[::-1])
     assert (read.categories, read.dates) == (sample.categories, sample.dates)
 
 
 def test_values_that_a_sample_has_not_come_after_its_own():
     like = column_of(np.array(["b", "d"], dtype=object), "x")
-    read = ColumnReader.of("x", like, NONE).column(column_of(np.array(list("abcd"), object), "x"))
+    read = ColumnReader("x", like, NONE).column(column_of(np.array(list("abcd"), object), "x"))
     assert read.categories == ("b", "d", "a", "c") and read.values.tolist() == [2, 0, 3, 1]
     like = column_of(np.array([3.0, 8.0]), "x")
-    read = ColumnReader.of("x", like, NONE).column(column_of(np.array([8.0, 5.0, 3.0]), "x"))
+    read = ColumnReader("x", like, NONE).column(column_of(np.array([8.0, 5.0, 3.0]), "x"))
     assert read.numbers.tolist() == [8.0, 5.0, 3.0]
     like = Column("x", np.array([1.0, 2.0, 3.0]))
-    read = ColumnReader.of("x", like, NONE).column(column_of(np.array(["4", "z"], object), "x"))
+    read = ColumnReader("x", like, NONE).column(column_of(np.array(["4", "z"], object), "x"))
     np.testing.assert_array_equal(read.numbers, [4.0, np.nan])
     assert read.strays == (("z", 1),)
 

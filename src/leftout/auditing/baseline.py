@@ -20,10 +20,9 @@ from sklearn.base import clone
 from leftout.auditing.small_cells import of_enough_rows
 from leftout.data.binning import bin_column
 from leftout.data.cleaning import read_like
-from leftout.data.column_reader import ColumnReader
+from leftout.data.column_reader import ColumnDeclarations, ColumnReader
 from leftout.data.columns import Column, names_of
 from leftout.data.conditions import Condition, Mask
-from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import (
     Becomes,

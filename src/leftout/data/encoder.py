@@ -16,9 +16,8 @@ from sklearn.utils.validation import (
 
 from leftout.checks import check_weights
 from leftout.data.cleaning import clean, unique
-from leftout.data.column_reader import ColumnSummary, summaries_of, target_scale
+from leftout.data.column_reader import ColumnDeclarations, ColumnSummary, summaries_of, target_scale
 from leftout.data.columns import Column, names_of
-from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoding import (
     CategoricalEncoding,
     Floats,

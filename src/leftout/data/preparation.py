@@ -17,6 +17,7 @@ from sklearn.base import clone
 from leftout.checks import check_count, check_weights
 from leftout.data.column_reader import (
     Block,
+    ColumnDeclarations,
     ColumnReader,
     ColumnSummary,
     Summarize,
@@ -27,7 +28,6 @@ from leftout.data.column_reader import (
     target_scale,
 )
 from leftout.data.columns import Column, names_of, natural
-from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import Floats, as_read, mean_and_variance
 from leftout.data.profiling.codes import FEW
@@ -303,7 +303,7 @@ def infer_schema(
 
     def reader(column: Column) -> ColumnReader:
         kind = kinds[column.name]
-        return ColumnReader.of(kind.name, _without_texts(column, kind), declared)
+        return ColumnReader(kind.name, _without_texts(column, kind).without_rows(), declared)
 
     outcome = next(iter(playing("target")), None)
     inside = outcome if reading.encoding == "target" else None

@@ -14,9 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from leftout.data.column_reader import ColumnReader, ColumnSummary, SummaryPass, sampled_places
+from leftout.data.column_reader import (
+    ColumnDeclarations,
+    ColumnReader,
+    ColumnSummary,
+    SummaryPass,
+    sampled_places,
+)
 from leftout.data.columns import LARGEST_EXACT, Column, of_cells
-from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoder import TableEncoder
 from leftout.data.encoding import Floats
 from leftout.data.formats import as_pandas

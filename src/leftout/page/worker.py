@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leftout.data.cleaning import clean
-from leftout.data.column_reader import sampled_places
+from leftout.data.column_reader import ColumnDeclarations, sampled_places
 from leftout.data.columns import Column, names_of
-from leftout.data.declarations import ColumnDeclarations
 from leftout.data.encoding import encode_column
 from leftout.data.formats import sheet_names
 from leftout.data.frames import rows_of
