@@ -500,9 +500,9 @@ def test_what_it_costs_and_what_helps():
     found = known.audit()
     assert found.answer.advice == found.afterwards.brief_text
     assert found.answer.cost == (
-        "A model of paid = yes errs on 23.7% of the group from the components and 11.7% from all "
-        "columns (everybody: 14.0% and 11.0%). AUC falls by 0.060, for the rest by 0.005: that is "
-        "harm. Models did not see income, which alone tells the target."
+        "Predicting paid = yes from the components errs on 23.7% of the group and from all columns "
+        "on 11.7% (everybody: 14.0% and 11.0%). AUC falls by 0.060, for the rest by 0.005: they "
+        "are harmed more. Models did not see income, which alone tells the target."
     )
     # errors of the group and of everybody from each kind of features, and of one guess for all
     assert found.answer.costs.rows == [

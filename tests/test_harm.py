@@ -146,7 +146,7 @@ def test_findings_need_what_is_clear_and_enough():
     assert [one.costs_more for one in asked.values()] == [False, True, False, False]
     assert [one.gives_back for one in asked.values()] == [False, True, False, False]
     for each, one in asked.items():
-        assert ("that is harm" in one.cost_text) == (each == clear)
+        assert ("they are harmed more" in one.cost_text) == (each == clear)
         assert ("is not shown." in one.return_text()) == (each != clear)
     assert harm_of(clear, clear, clear).gives_back and not harm_of(clear, clear, worse).gives_back
     paid = harm_of(clear, clear, worse).return_text()
@@ -169,7 +169,7 @@ def test_claims_need_auc_and_more_than_a_guess():
         ({"gain": Interval(0.1, 1e-9, 0.2)}, True),
     ):
         found = harm_of(CLEAR, CLEAR, CLEAR, **changed)
-        assert found.costs_more == yes == ("that is harm" in found.cost_text)
+        assert found.costs_more == yes == ("they are harmed more" in found.cost_text)
     for changed, yes in (
         ({}, True),
         ({"ranked": CLEAR}, True),  # what PCA costs is another question
@@ -198,7 +198,7 @@ def test_rates_alone_are_no_harm():
     X[:, 0] += 3.0 * y
     found = harm(X, y, group, 2, models="logistic", repeats=1)
     assert found.gain["shared PCA"].low > 0.0 and found.extra_cost.low > 0.01
-    assert not found.costs_more and "no harm is shown" in found.cost_text
+    assert not found.costs_more and "more harm to them is not shown" in found.cost_text
 
 
 def test_a_gain_is_that_over_all_rows():

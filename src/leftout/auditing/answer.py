@@ -149,8 +149,8 @@ def _replicates(trust: Trust | None) -> str:
     how = "It replicates" if low >= trust.disparity / 2.0 else "It replicates in part"
     how = how if low > 0.0 else "It does not replicate"
     return (
-        f"{how}: held-out rows show a gap in excess squared error of {number(value, digits=2)} "
-        f"({number(low, value, 2)} to {number(high, value, 2)}), all rows "
+        f"{how}: held-out rows show an excess squared error {number(value, digits=2)} "
+        f"({number(low, value, 2)} to {number(high, value, 2)}) above the rest's, all rows "
         f"{number(trust.disparity, digits=2)}."
     )
 

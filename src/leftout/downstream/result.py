@@ -355,10 +355,11 @@ class Harm(GroupComparison):
         useless = self.gain[SHARED].clear > 0 and shared > guess - LEAST_COST / 2.0 * self.scale
         as_bad = f", no better than {self._one_guess} ({self.figure(guess)})," * useless
         group = self._group.replace("left-out ", "")
-        errs, of = ("is off by", "for") if self.kind == "number" else ("errs on", "of")
+        is_number = self.kind == "number"
+        errs, of, on = ("is off by", "for", "by") if is_number else ("errs on", "of", "on")
         return (
-            f"A model of {self.target} {errs} {self.figure(shared)} {of} {group} from {components}"
-            f"{as_bad} and {self.figure(every)} from all columns"
+            f"Predicting {self.target} from {components} {errs} {self.figure(shared)} {of} {group}"
+            f"{as_bad} and from all columns {on} {self.figure(every)}"
         )
 
     @property
@@ -381,8 +382,8 @@ class Harm(GroupComparison):
         if self.gain[SHARED].clear <= 0:
             return "Components do no better than one guess for everybody: no harm is shown."
         group, rest = _down(self.within.cost.value), _down(self.within.rest_cost.value)
-        verdict = "that is harm" if self.costs_more else "no harm is shown"
-        return f"{self._words.name} falls by {group}, for {self._rest} by {rest}: {verdict}."
+        shown = "they are harmed more" if self.costs_more else "more harm to them is not shown"
+        return f"{self._words.name} falls by {group}, for {self._rest} by {rest}: {shown}."
 
     @property
     def cost_text(self) -> str:
