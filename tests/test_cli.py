@@ -581,19 +581,3 @@ column_reader.SCHEMA_ROWS = 10  # the table has more rows than the sample
 engines._ANSWER = 1
 main()
 """
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/stdin"), reason="no such path there")
-@pytest.mark.parametrize("piped", [True, False], ids=["a pipe", "a file"])
-def test_a_table_may_come_from_another_program(people, tmp_path, piped):
-    text = people.read_text()
-    given = {"input": text} if piped else {"stdin": people.open()}
-    done = subprocess.run(
-        [sys.executable, "-m", "leftout", "audit", "/dev/stdin", *CHEAP, "--json"],
-        cwd=tmp_path, capture_output=True, text=True, **given,
-    )  # fmt: skip
-    if not piped:
-        given["stdin"].close()
-    assert done.returncode == 0, done.stderr
-    data = json.loads((tmp_path / "leftout-stdin" / "audit.json").read_text())
-    assert data["table"]["rows"] == len(text.splitlines()) - 1

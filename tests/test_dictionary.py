@@ -56,9 +56,6 @@ def test_every_other_thing_people_keep_it_in(tmp_path):
     given_ = [SEX, lines, table, pl.from_pandas(table), *sorted(tmp_path.iterdir())]
     for each in given_:
         assert Dictionary.of(each) == Dictionary.of(SEX), each
-    assert Dictionary.of({"age": "in years"})["age"].label == "in years"
-    known = Dictionary.of(SEX)
-    assert Dictionary.of(known) is known
     assert Dictionary.of(None).entries == {}
 
 
@@ -93,8 +90,8 @@ def test_values_as_text(text, values):
 
 
 REFUSED = {
-    "no column": ([{"name": "a"}], "has the line .*'name'.*'column' that names"),
-    "an empty name": ([{"column": "", "label": "x"}], "a field named 'column' that names"),
+    "no column": ([{"name": "a"}], "has .*'name'.*a line is needed that names it under 'column'"),
+    "an empty name": ([{"column": "", "label": "x"}], "that names it under 'column'"),
     "a kind": ({"a": {"kind": "numbr"}}, "'a' is of the kind 'numbr'; it must be one of number"),
     "two lines": (
         [{"column": "a", "label": "x"}, {"column": "a", "note": "y"}],
@@ -108,13 +105,14 @@ REFUSED = {
     "a list of values": ({"a": {"values": [1, 2]}}, "a label of its own for each value"),
     "values on their own": (
         {"a": {"1": "x"}},
-        "has .*'1'.* for the column 'a'.*Value labels go under 'values'",
+        "has .*'a': {'1': 'x'}.*any of kind, label, values, note",
     ),
-    "a number": ({"a": 1}, "has 1 for the column 'a'; a label, or an object"),
-    "something else": (5, "The dictionary is int; a path"),
-    "a list of texts": (["a"], "has the line 'a'"),
-    "an array": (np.zeros((2, 2)), "The dictionary is ndarray"),
-    "a frame": (pd.DataFrame({"a": [1]}), "has the line {'a': 1}"),
+    "a number": ({"a": 1}, "has .*'a': 1.*for each column a line is needed"),
+    "a label alone": ({"a": "x"}, "has .*'a': 'x'.*for each column a line is needed"),
+    "something else": (5, "The dictionary has 5; for each column"),
+    "a list of texts": (["a"], "has 'a'; for each"),
+    "an array": (np.zeros((2, 2)), "The dictionary has"),
+    "a frame": (pd.DataFrame({"a": [1]}), "has .*{'a': 1}"),
 }
 
 
@@ -128,14 +126,14 @@ BAD = {
     "no header": (
         "a.csv",
         b"name,label\na,x\n",
-        "has the line .*'column' that names a column",
+        "has .*a line is needed that names it under 'column'",
     ),
     "nothing": ("a.csv", b"", "is empty"),
     "too many fields": ("a.csv", b"column,label\na,x,y\n", "3 fields in its first row but 2 names"),
     "half a gzip": ("a.csv.gz", b"\x1f\x8b\x08\x00", "Compressed file ended"),
     "no JSON": ("a.json", b"{", "cannot be read"),
     "deep JSON": ("a.json", b"[" * 100_000, "cannot be read"),
-    "a JSON number": ("a.json", b"5", "The dictionary is int"),
+    "a JSON number": ("a.json", b"5", "The dictionary has 5"),
 }
 
 
@@ -157,7 +155,8 @@ def test_names_that_the_table_does_not_have():
         InputError, match="The dictionary names the column 'sex'.*Did you mean 'Sex'"
     ):
         Dictionary.of(SEX).checked(["Sex", "age", "note"])
-    assert Dictionary.of({7: "seven"}).checked([6, 7])["7"].label == "seven"
+    known = Dictionary.of({7: {"label": "seven"}}).checked([6, 7])
+    assert known["7"].label == "seven"
 
 
 def applied(cells, values, kind=None, raw=False):
@@ -236,7 +235,7 @@ def test_twice_is_once_and_raw_is_clean(cells, values, kind):
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_any_text_is_read_or_refused(text, other):
     for given_ in (
-        {text: other},
+        {text: {"label": other}},
         {"a": {"values": text, "kind": other}},
         {"a": {"values": {text: other}}},
     ):
@@ -322,7 +321,8 @@ def test_text_that_begins_alike_keeps_apart():
 def test_columns_are_called_by_their_labels():
     table = pd.DataFrame({"a": [1.0, 2], "b": [1.0, 2], "c": [3.0, 4], "d": [1.0, 2], "e": [1, 2]})
     columns = columns_of(table)
-    known = Dictionary.of({"a": "income", "b": "income", "c": "d", "e": "y" * 300})
+    labels = {"a": "income", "b": "income", "c": "d", "e": "y" * 300}
+    known = Dictionary.of({name: {"label": label} for name, label in labels.items()})
     names = [column.name for column in known.checked(list(table)).renamed(columns, list(table))]
     assert names[:4] == ["a", "b", "c", "d"]
     assert len(names[4]) < 130 and names[4].startswith("yyy")
@@ -341,5 +341,5 @@ def test_long_names():
 def test_nothing_is_touched_where_nothing_is_said():
     column = column_of(["1", " 2"], "b")
     assert Dictionary.of(SEX).apply(column) is column
-    labelled = Dictionary.of({"b": "just a name", "c": {"kind": "date"}})
+    labelled = Dictionary.of({"b": {"label": "just a name"}, "c": {"kind": "date"}})
     assert labelled.apply(column) is column

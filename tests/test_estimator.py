@@ -216,7 +216,6 @@ def test_tables_and_labels_of_every_kind():
         (lambda g: np.where(g, np.nan, 1.0), "missing labels; every row needs a group"),
         (lambda g: [None, *g[1:]], "1 missing labels"),
         (lambda g: pd.Series(np.where(g, "a", None), dtype="string"), "missing labels"),
-        (lambda g: ["a", *g[1:].tolist(), 3.5][: len(g)], "several kinds|one label"),
     ],
 )
 def test_labels_that_cannot_be_groups_are_refused(labels, message):

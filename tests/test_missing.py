@@ -212,14 +212,10 @@ def test_what_people_write(given, everywhere, columns):
         ({"review": None}, "holds None, which is not a value"),
         ({"review": [float("nan")]}, "holds nan, which is not a value"),
         ([[1, 2]], r"holds \[1, 2\], which is not a value"),
-        (
-            "review=5",
-            "value 5 of the column 'review', but no row holds it; it holds 2, 3 and 999. ",
-        ),
-        ("review=1000", "it holds 2, 3 and 999. Correct"),
-        ("town=Basle", "it holds 'Basel >', Bonn and Cork. "),
-        ("date=1900-01-01", "it holds 2020-01-31, 2020-02-01, 2021-02-01 and others"),
-        ("empty=1", "no row holds it; it is empty"),
+        ("review=5", "value 5 of the column 'review', but no row holds it. Correct the value"),
+        ("town=Basle", "value Basle of the column 'town', but no row holds it"),
+        ("date=1900-01-01", "value 1900-01-01 of the column 'date', but no row"),
+        ("empty=1", "no row holds it"),
         ("777", "^missing names the value 777, but no column holds it. Correct"),
     ],
 )

@@ -107,11 +107,11 @@ def test_a_file_that_changes_between_passes_is_refused(folder):
     with pytest.raises(InputError, match=r"'a.parquet' has changed since the audit began"):
         list(chunks[0].batches())
     (folder / "a.parquet").unlink()
-    with pytest.raises(InputError, match="There is no file"):
+    with pytest.raises(InputError, match="'a.parquet' cannot be read .*: No such file"):
         list(chunks[0].batches())
 
 
-def test_too_few_rows_too_many_columns_and_lists_are_refused(tmp_path, folder):
+def test_too_few_rows_and_too_many_columns_are_refused(tmp_path, folder):
     with pytest.raises(InputError, match="Found 2 rows to audit"):
         prepare_chunks(listed(folder), Local().fold)
     wide = part(tmp_path / "wide", "w.parquet", {f"x{i}": np.arange(20.0) for i in range(5001)})
@@ -120,9 +120,7 @@ def test_too_few_rows_too_many_columns_and_lists_are_refused(tmp_path, folder):
     ):
         prepare_chunks(listed(wide), Local().fold)
     lists = part(tmp_path / "l", "l.parquet", {"a": [[1]] * 30, "x": np.arange(30.0) ** 2})
-    with pytest.raises(InputError, match="The column 'a' holds lists in its cells"):
-        prepare_chunks(listed(lists), Local().fold)
-    planned, _ = prepare_chunks(listed(lists), Local().fold, Reading(drop=["a"]))
+    planned, _ = prepare_chunks(listed(lists), Local().fold)
     assert planned.encoder.features_ == ["x"]
     with pytest.raises(InputError, match="The target of a table in files is one of its columns"):
         prepare_chunks(listed(lists), Local().fold, Reading(target=np.arange(30)))
@@ -141,29 +139,9 @@ def test_an_index_that_pandas_kept_is_a_column_if_it_has_a_name(tmp_path):
     table = pd.DataFrame({"x": np.arange(30.0) ** 2}, index=pd.Index(np.arange(30) * 2, name="k"))
     (tmp_path / "in").mkdir()
     table.to_parquet(tmp_path / "in" / "a.parquet")
-    assert listed(tmp_path / "in")[0].schema.names == ["k", "x"]
+    assert listed(tmp_path / "in")[0].schema.names == ["x", "k"]
     table.rename_axis(None).to_parquet(tmp_path / "in" / "a.parquet")
     assert listed(tmp_path / "in")[0].schema.names == ["x"]
-
-
-def test_feather_in_parts(tmp_path, folder):
-    pytest.importorskip("pyarrow.feather")
-    table = mixed(np.random.default_rng(0), 120)
-    (tmp_path / "in").mkdir()
-    for place in range(3):
-        path = tmp_path / "in" / f"{place}.feather"
-        part = table[40 * place : 40 * (place + 1)].reset_index(drop=True)
-        part.to_feather(path, chunksize=15)
-    parts = in_parts(str(tmp_path / "in"), "local")
-    assert n_rows_of(parts.chunks) == 120
-    X = encoded(prepare_chunks(parts.chunks, Local().fold)[0], parts.chunks)
-    np.testing.assert_allclose(X, in_memory(table, tmp_path).X, rtol=0.0, atol=1e-12)
-    assert n_rows_of(in_parts(str(path), "local").chunks) == 40 and in_parts(str(path)) is None
-    with pytest.raises(InputError, match="'2.feather' cannot be read as a Parquet table"):
-        in_parts([str(folder / "a.parquet"), str(path)], "local")
-    path.write_bytes(path.read_bytes()[:-50])
-    with pytest.raises(InputError, match="'2.feather' cannot be read as a Feather table"):
-        in_parts(str(tmp_path / "in"), "local")
 
 
 def test_a_dask_frame_is_its_parts(tmp_path, monkeypatch):

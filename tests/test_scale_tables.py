@@ -108,9 +108,7 @@ DICTIONARY = [
 ASKED = {
     "plain": {},
     "parts": {"target": "yes", "sensitive": ["town"], "drop": ["empty"]},
-    "means": {"target": "yes", "encoding": "target", "prediction": "two"},
-    "rough means": {"target": "age", "encoding": "target", "smooth": 3.0},
-    "rates": {"target": "town", "positive": "Oslo", "encoding": "target"},
+    "predicted": {"target": "yes", "prediction": "two"},
     "said": {
         "categorical": ["whole", "when", "text", "age"], "numeric": ["code"],
         "missing": "999,missed=c",
@@ -195,6 +193,18 @@ def test_a_sample_decides_alike_wherever_the_rows_are(small_sample, tmp_path, se
     for name in ("number", "code"):
         (fact,) = [fact for fact in decided.facts if fact.name == name]
         assert fact.missing == table[name].isin(_declared(asked)).sum()
+
+
+def test_means_of_a_target_are_those_of_all_rows(tmp_path, monkeypatch):
+    table = mixed(np.random.default_rng(5), 1500)
+    asked = {"target": "age", "encoding": "target", "drop": ["text", "id"]}
+    whole = in_memory(table, tmp_path, **asked)
+    monkeypatch.setattr(column_reader, "SCHEMA_ROWS", 400)
+    sampled = in_memory(table, tmp_path, **asked)
+    assert whole.target_encoded and sampled.target_encoded == whole.target_encoded
+    for name in whole.target_encoded:
+        pair = [one.X[:, one.feature_names.index(name)] for one in (sampled, whole)]
+        np.testing.assert_allclose(*pair, rtol=0.0, atol=1e-12)
 
 
 def _declared(asked):

@@ -1,6 +1,7 @@
 """What users pass in, checked once: refusals say what was found, needed, and to do."""
 
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from difflib import get_close_matches
 from inspect import signature
 from numbers import Integral, Real
@@ -80,24 +81,18 @@ def check_groups(labels: ArrayLike, n_rows: int) -> tuple[NDArray[Any], NDArray[
             f"Found labels of shape {labels.shape} for {n_rows} rows; one label per row is needed. "
             "Pass a one-dimensional array as long as X."
         )
-    missing = _missing(labels)
+    from pandas import factorize, isna  # late: refusals are needed without it
+
+    missing = int(isna(labels).sum())
     if missing:
         raise InputError(
             f"Found {missing} missing labels; every row needs a group. "
             "Give those rows a label of their own, or drop them."
         )
-    if labels.dtype.kind in "biu":  # by hashing, which is faster than sorting
-        from pandas import factorize
-
+    if labels.dtype.kind in "biuO":  # by hashing, which is faster, and sorts what is of many kinds
         index, names = factorize(labels, sort=True)
-        return names, index.astype(np.intp)
-    try:
+    else:
         names, index = np.unique(labels, return_inverse=True)
-    except TypeError as error:
-        raise InputError(
-            "Found labels of several kinds that cannot be sorted; labels of one kind are needed. "
-            "Turn them into strings."
-        ) from error
     return names, index.astype(np.intp)
 
 
@@ -116,32 +111,23 @@ def check_weights(
     if weights is None:
         return slice(None), None
     called = called or parameter_label("sample_weight")
-    try:
-        given = np.asarray(weights)
-        values = given.astype(np.float64) if given.dtype.kind in "biufO" else None
-    except (TypeError, ValueError):
-        values = None
-    if values is None:
+    given = np.asarray(weights)
+    if given.shape != (n_rows,):
         raise InputError(
-            f"Found weights that are no numbers in {called}; each row needs a number from 0. Pass "
-            "how many rows each stands for, or leave it out to count each once."
-        )
-    if values.shape != (n_rows,):
-        raise InputError(
-            f"Found weights of shape {values.shape} in {called} for {n_rows:,} rows; one number "
+            f"Found weights of shape {given.shape} in {called} for {n_rows:,} rows; one number "
             "for each row is needed. Pass a one-dimensional array as long as X."
         )
-    for wrong, what in (
-        (np.isnan(values), "missing"),
-        (np.isinf(values), "infinite"),
-        (values < 0.0, "negative"),
-    ):
-        if wrong.any():
-            raise InputError(
-                f"Found {np.count_nonzero(wrong):,} {what} weights in {called}, the first in row "
-                f"{np.argmax(wrong)}; each row needs a number from 0. Correct them, or give 0 to "
-                "rows that are not to count."
-            )
+    values = np.full(n_rows, np.nan)
+    if given.dtype.kind in "biufO":
+        with suppress(TypeError, ValueError):  # text among them
+            values = given.astype(np.float64)
+    wrong = ~(np.isfinite(values) & (values >= 0.0))
+    if wrong.any():
+        raise InputError(
+            f"Found {np.count_nonzero(wrong):,} weights in {called} that are missing, negative, "
+            f"infinite or text, the first in row {np.argmax(wrong)}; each row needs a number from "
+            "0. Correct them, or give 0 to rows that are not to count."
+        )
     counting = np.flatnonzero(values)
     if not len(counting):
         raise InputError(
@@ -151,14 +137,6 @@ def check_weights(
     rows = slice(None) if len(counting) == n_rows else counting
     values = values[rows] / values.max()  # sums of huge weights are finite, too
     return rows, None if (values == 1.0).all() else values / values.mean()
-
-
-def _missing(labels: NDArray[Any]) -> int:
-    if labels.dtype.kind in "mM":
-        return int(np.isnat(labels).sum())
-    if labels.dtype.kind == "f":
-        return int(np.isnan(labels).sum())
-    return sum(map(is_missing, labels)) if labels.dtype.kind == "O" else 0
 
 
 def is_missing(value: Any) -> bool:

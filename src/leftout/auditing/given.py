@@ -15,7 +15,7 @@ from leftout.data.frames import as_frame, column_names, dense
 from leftout.data.matrix import check_matrix
 from leftout.data.preparation import Features, PreparedTable
 from leftout.data.roles import is_name
-from leftout.data.sources import TEXT, Source, called, fetch, is_stream, read_table, short
+from leftout.data.sources import TEXT, Source, called, fetch, read_table, short
 from leftout.errors import InputError, parameter_label
 from leftout.files import Serializable
 from leftout.groups.partition import MaxDisparityPartition
@@ -140,7 +140,7 @@ def _typed(frame: pd.DataFrame, path: str | None) -> pd.DataFrame:
     """A frame with numbers where it was read from a file of text, whose cells are as written."""
     import pandas as pd
 
-    if path is None or not (is_stream(path) or path.lower().endswith(TEXT)):
+    if path is None or not path.lower().endswith(TEXT):
         return frame
     return pd.read_csv(io.StringIO(frame.to_csv(index=False)))
 

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import mutual_info_score
 
-from leftout.data.cleaning import clean, clean_all
+from leftout.data.cleaning import clean_all
 from leftout.data.columns import LARGEST_EXACT, Column, column_of, columns_of
 from leftout.data.conditions import Condition, Mask
-from leftout.data.frames import as_frame
+from leftout.data.frames import as_array, as_frame
 from leftout.errors import InputError
 from leftout.running import warn
 from leftout.text import as_name, counted, shortened
@@ -413,17 +413,10 @@ def _columns(columns: Any) -> list[Column]:
         return [columns]
     if isinstance(columns, list) and columns and isinstance(columns[0], Column):
         return columns
-    if isinstance(columns, dict):
-        if not columns:
-            raise InputError("No known column was passed; pass at least one.")
-        return clean_all([column_of(values, name) for name, values in columns.items()])
-    if as_frame(columns) is None and _is_flat(columns):
-        return [clean(column_of(columns, getattr(columns, "name", None) or "group"))]
-    return clean_all(columns_of(columns))
-
-
-def _is_flat(columns: Any) -> bool:
-    try:
-        return np.ndim(columns) == 1
-    except ValueError:  # rows of different lengths, which are refused as a table
-        return False
+    if not isinstance(columns, dict):
+        if as_frame(columns) is not None or as_array(columns).ndim != 1:
+            return clean_all(columns_of(columns))
+        columns = {getattr(columns, "name", None) or "group": columns}
+    if not columns:
+        raise InputError("No known column was passed; pass at least one.")
+    return clean_all([column_of(values, name) for name, values in columns.items()])

@@ -204,8 +204,8 @@ def _merged(column: Column, labels: list[str], known: list[bool]) -> Column:
     if not column.declared and labels != list(column.categories or ()):
         distinct.sort(key=natural)  # as they are without spaces
     names = unique([shortened(label) for label in distinct])  # two long texts may begin alike
-    place = {label: code for code, label in enumerate(distinct)}
-    return column.recoded([place.get(label, -1) for label in labels], names)
+    called = dict(zip(distinct, names, strict=True))
+    return column.renamed([called.get(label) for label in labels], names)
 
 
 def _is_code(text: str) -> bool:

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from leftout.checks import check_choice
 from leftout.data.cleaning import clean_all, read_like
-from leftout.data.columns import Column, columns_of, found, of_numbers
+from leftout.data.columns import Column, columns_of, found
 from leftout.data.dictionary import CATEGORICAL, Dictionary, Missing
 from leftout.data.profiling.column_types import ColumnFacts, infer_column_types
-from leftout.data.roles import level_of, numbers_at
 from leftout.errors import InputError
 from leftout.running import warn
 from leftout.settings import ENCODINGS, SCALINGS, Reading
@@ -65,11 +64,9 @@ class ColumnDeclarations:
             )
         return cls(codes, numbers, Missing.of(reading.missing, names), known)
 
-    def columns(
-        self, table: Any, *, drop: Iterable[Any] | None = None, unread: Iterable[Any] | None = None
-    ) -> list[Column]:
+    def columns(self, table: Any, *, drop: Iterable[Any] | None = None) -> list[Column]:
         """The table's columns, those that are said to be codes as categories."""
-        return columns_of(table, categorical=self.categories, drop=drop, unread=unread)
+        return columns_of(table, categorical=self.categories, drop=drop)
 
     @property
     def categories(self) -> Set[str]:
@@ -140,19 +137,10 @@ def sampled_places(n_rows: int, size: int | None = None) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class ColumnReader:
-    """Reads a column of any rows the way that its sample was read.
+    """Reads a column of any rows the way that its sample was read."""
 
-    Attributes
-    ----------
-    raw : str
-        Its name in the table.
-    like : Column
-        What it is, without rows. Categories that it has not come after those it has.
-    declared : ColumnDeclarations
-    """
-
-    raw: str
-    like: Column
+    raw: str  # its name in the table
+    like: Column  # what it is, without rows; categories that it has not come after those it has
     declared: ColumnDeclarations
 
     def column(self, raw: Column) -> Column:
@@ -161,85 +149,16 @@ class ColumnReader:
         return read_like(meant, self.like)
 
 
-def sampled(column: Column, places: NDArray[np.intp]) -> Column:
-    """The raw column that some rows of a table would have alone."""
-    part = column.take(places)
-    if part.categories is None:
-        return part if part.dates else of_numbers(part.name, part.values)
-    here = part.category_counts > 0
-    names = [name for name, present in zip(part.categories, here, strict=True) if present]
-    levels = None if part.levels is None else part.levels[here]
-    part = part.recoded(np.where(here, np.cumsum(here) - 1, -1), names, levels)
-    return replace(part, ordered=part.ordered and len(names) > 2)
-
-
-class TargetSums(NamedTuple):
-    """Of each value, missing last: rows with a target, its sum and squares less a centre."""
-
-    rows: NDArray[np.int64]
-    total: Floats
-    squares: Floats
-
-    @classmethod
-    def of(cls, codes: NDArray[np.integer], y: Floats, n_values: int) -> TargetSums:
-        """Of rows with these codes, -1 for missing, and numbers of a target, NaN where it is."""
-        known = np.isfinite(y)
-        codes, y = codes[known], y[known]
-        codes = np.where(codes < 0, n_values, codes)
-        count, total, squares = (np.bincount(codes, w, n_values + 1) for w in (None, y, y * y))
-        return cls(count.astype(np.int64), total.astype(np.float64), squares.astype(np.float64))
-
-    def merge(self, other: TargetSums) -> TargetSums:
-        """Of the rows of both."""
-        return TargetSums(*map(add, self, other))
-
-    def means(self, smooth: float | str) -> Floats:
-        """Means for each value, drawn to the mean of all, which is one more at last.
-
-        As in scikit-learn's ``TargetEncoder`` (Micci-Barreca's empirical Bayes, or some rows'
-        weight).
-        """
-        count, total, squares = self
-        n = count.sum()
-        mean = total.sum() / n
-        spread = squares.sum() / n - mean**2
-        with np.errstate(divide="ignore", invalid="ignore"):
-            own = total / count
-            if smooth == "auto":
-                within = np.maximum(squares - count * own**2, 0.0)
-                weight = spread * count / (spread * count + within / count)
-                means = np.where(np.isnan(weight), mean, weight * own + (1.0 - weight) * mean)
-            else:
-                means = (total + float(smooth) * mean) / (count + float(smooth))
-        return np.append(np.where(count > 0, means, mean), mean)
-
-
 class ColumnSummary(NamedTuple):
-    """What an encoder needs of all rows of a column.
-
-    Attributes
-    ----------
-    n_rows, n_missing : int
-    low, high : float
-        The smallest and the largest number; infinite where there is none.
-    counts : array
-        Rows of each of the sample's categories and, at last, of any other; or their weight.
-    strays : dict
-        Texts among numbers, with their cells.
-    declared : array
-        Cells of each value that somebody has declared missing.
-    sums : TargetSums or None
-        Of a target, by category.
-    """
+    """What an encoder needs of all rows of a column."""
 
     n_rows: int
     n_missing: int
-    low: float
+    low: float  # the smallest number; infinite where there is none
     high: float
-    counts: NDArray[Any]
-    strays: dict[str, int]
-    declared: NDArray[np.int64]
-    sums: TargetSums | None
+    counts: NDArray[Any]  # rows (or their weight) of each of the sample's categories; of any other
+    strays: dict[str, int]  # texts among numbers, with their cells
+    declared: NDArray[np.int64]  # cells of each value that somebody has declared missing
 
     @classmethod
     def of(
@@ -247,25 +166,20 @@ class ColumnSummary(NamedTuple):
         column: Column,
         like: Column,
         declared: NDArray[np.int64] | None = None,
-        y: Floats | None = None,
         weights: Floats | None = None,
     ) -> ColumnSummary:
-        """Of a column that was read like another one; ``y`` are numbers of a target."""
-        low, high, sums, counts = np.inf, -np.inf, None, np.zeros(0, dtype=np.int64)
+        """Of a column that was read like another one."""
+        low, high, counts = np.inf, -np.inf, np.zeros(0, dtype=np.int64)
         if like.words:
             n = len(like.categories or ())
             counts = np.bincount(np.minimum(column.values, n) + 1, weights, n + 2)[1:]
-            if y is not None:
-                known = np.where(column.values < n, column.values, -1)
-                rows = column.values < n  # any other value is as good as none
-                sums = TargetSums.of(known[rows], y[rows], n)
         else:
             numbers: Any = column.numbers
             if not np.isnan(numbers).all():
                 low, high = float(np.nanmin(numbers)), float(np.nanmax(numbers))
         return cls(
             len(column), column.n_missing, low, high, counts, dict(column.strays),
-            np.zeros(0, dtype=np.int64) if declared is None else declared, sums,
+            np.zeros(0, dtype=np.int64) if declared is None else declared,
         )  # fmt: skip
 
     def merge(self, other: ColumnSummary) -> ColumnSummary:
@@ -280,50 +194,23 @@ def _strays(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
 
 # How each part of two summaries becomes one.
 _JOINS: tuple[Callable[[Any, Any], Any], ...] = (
-    add, add, min, max, add, _strays, add, lambda a, b: None if a is None else a.merge(b),
+    add, add, min, max, add, _strays, add,
 )  # fmt: skip
-
-
-def target_scale(target: Column | None, positive: Any) -> tuple[Any, float]:
-    """The value of a target whose rate counts (None: its mean), and about what its numbers are."""
-    if target is None:
-        return None, 0.0
-    level = level_of(target, positive)
-    y = numbers_at(target, level)
-    return level, float(y[np.isfinite(y)].mean())
-
-
-def summaries_of(
-    columns: Iterable[Column],
-    target: Column | None,
-    positive: Any,
-    weights: Floats | None = None,
-) -> list[ColumnSummary]:
-    """Summaries of columns that are read already."""
-    level, centre = target_scale(target, positive)
-    y = None if target is None else numbers_at(target, level) - centre
-    return [ColumnSummary.of(column, column, y=y, weights=weights) for column in columns]
 
 
 @dataclass(frozen=True)
 class SummaryPass:
-    """The pass over all rows: a summary of each reader's column, and sums of a target."""
+    """The pass over all rows: a summary of each reader's column."""
 
     readers: tuple[ColumnReader, ...]
-    target: ColumnReader | None = None
-    level: Any = None
-    centre: float = 0.0
 
     def over(self, block: Block, weights: Floats | None = None) -> tuple[ColumnSummary, ...]:
         """Of some rows."""
-        y = None
-        if self.target is not None:
-            y = numbers_at(self.target.column(block[self.target.raw]), self.level) - self.centre
         found = []
         for reader in self.readers:
             raw = block[reader.raw]
             hits = np.array(reader.declared.missing.cells(raw), dtype=np.int64)
-            found.append(ColumnSummary.of(reader.column(raw), reader.like, hits, y, weights))
+            found.append(ColumnSummary.of(reader.column(raw), reader.like, hits, weights))
         return tuple(found)
 
     def merge(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from leftout.checks import is_missing
 from leftout.data.frames import (
     Tabulated,
+    as_array,
     as_frame,
     column_names,
-    dense,
     distinct_texts,
     numbers,
     plain,
@@ -41,9 +41,8 @@ class Column(Serializable):
 
     ``values`` is NaN, or the code -1, where the table has nothing. Numbers that take two values
     only, numbers that are codes, and booleans are categories; ``levels`` are the numbers that these
-    stand for. ``declared`` are categories that somebody has called so, ``ordered`` those that have
-    an order. ``written`` says how numbers or dates were written that came as text, ``strays`` which
-    texts were none, and of how many rows.
+    stand for. ``declared`` are categories that somebody has called so. ``written`` says how numbers
+    or dates were written that came as text, ``strays`` which texts were none, and of how many rows.
     """
 
     hidden = ("values", "strays")
@@ -54,7 +53,6 @@ class Column(Serializable):
     dates: bool = False
     levels: Floats | None = None
     declared: bool = False
-    ordered: bool = False
     written: str | None = None
     strays: tuple[tuple[str, int], ...] = ()
 
@@ -113,12 +111,36 @@ class Column(Serializable):
         """What the column is, for others to be read like it."""
         return replace(self, values=self.values[:0], strays=())
 
-    def recoded(
-        self, codes: Iterable[int], names: Iterable[str], levels: Floats | None = None
-    ) -> Column:
-        """The same rows in other categories: the new code of each of the old, -1 for none."""
-        place = np.array([*codes, -1], dtype=np.int32)  # the last for what is missing already
-        return replace(self, values=place[self.values], categories=tuple(names), levels=levels)
+    def renamed(self, names: Sequence[str | None], order: Sequence[str] | None = None) -> Column:
+        """The same rows under other names of their categories; where there is none, missing.
+
+        Categories of one name are one: the number of the one called so before, or of the first.
+        """
+        kept = [name for name in dict.fromkeys(order or names) if name is not None]
+        codes: dict[str | None, int] = {name: code for code, name in enumerate(kept)}
+        places = np.array([*(codes.get(name, -1) for name in names), -1], dtype=np.int32)
+        levels = self.levels
+        if levels is not None:
+            of = {name: place for place, name in reversed(list(enumerate(names)))}
+            of |= {name: place for place, name in enumerate(self.categories or ()) if name in of}
+            levels = levels[[of[name] for name in kept]]
+        return replace(self, values=places[self.values], categories=tuple(kept), levels=levels)
+
+    def tidied(self) -> Column:
+        """As a table has it whose rows are these alone: without categories that none of them is."""
+        if self.categories is None:
+            made = self if self.dates else of_numbers(self.name, self.values)
+            return replace(made, written=self.written, strays=self.strays)
+        counts = self.category_counts
+        names = [name if n else None for name, n in zip(self.categories, counts, strict=True)]
+        return self.renamed(names)
+
+    def without(self, gone: NDArray[np.bool_]) -> Column:
+        """The same rows, of which some have no value any more."""
+        if not gone.any():
+            return self
+        nothing = np.nan if self.categories is None else -1
+        return replace(self, values=np.where(gone, nothing, self.values)).tidied()
 
     def as_categories(self) -> Column:
         """Numbers or dates as categories; the numbers that these stand for are kept."""
@@ -161,13 +183,11 @@ def columns_of(
     *,
     categorical: Iterable[Any] | None = (),
     drop: Iterable[Any] | None = (),
-    unread: Iterable[Any] | None = (),
 ) -> list[Column]:
     """The columns of a table (pandas, polars, pyarrow, an array of two dimensions; or columns).
 
     Numbers stay numbers unless ``categorical`` names them, or they take no more than two values;
-    text, booleans and whatever else become categories, in natural order. Columns that may be
-    ``unread`` are empty where their cells cannot be read, rather than refused.
+    text, booleans and whatever else become categories, in natural order.
     """
     if isinstance(table, list) and table and all(isinstance(cells, Column) for cells in table):
         aside = found([column.name for column in table], drop, "drop")
@@ -189,18 +209,11 @@ def columns_of(
         raise InputError(
             f"{parameter_label('drop')} names all {len(names)} columns; leave at least one."
         )
-    aside = found(names, unread, "drop")
-    columns = []
-    for name, cells in zip(names, frame.iter_columns(), strict=True):
-        if name in left:
-            continue
-        try:
-            columns.append(of_cells(str(name), to_series(cells), name in chosen))
-        except InputError:
-            if name not in aside:
-                raise
-            columns.append(Column(str(name), np.full(len(frame), np.nan)))
-    return columns
+    return [
+        of_cells(str(name), to_series(cells), name in chosen)
+        for name, cells in zip(names, frame.iter_columns(), strict=True)
+        if name not in left
+    ]
 
 
 def column_of(values: Any, name: Any = None, as_category: bool = False) -> Column:
@@ -213,7 +226,7 @@ def column_of(values: Any, name: Any = None, as_category: bool = False) -> Colum
     if isinstance(series, nw.Series):
         name = series.name if name is None else name
     else:
-        series = _plain(values)
+        series = as_array(values)
     if len(series.shape) != 1 or not len(series):
         raise InputError(
             f"Found {type(values).__name__} of shape {series.shape} where one column is needed. "
@@ -224,29 +237,13 @@ def column_of(values: Any, name: Any = None, as_category: bool = False) -> Colum
 
 
 def _table_of(table: Any) -> NDArray[Any]:
-    values = _plain(table)
+    values = as_array(table)
     if values.ndim != 2 or not values.size:
         raise InputError(
             f"Found {type(table).__name__} of shape {values.shape} where a table is needed. Pass a "
             "data frame, or a two-dimensional array with rows and columns."
         )
     return values
-
-
-def _plain(values: Any) -> NDArray[Any]:
-    """An array; what is masked is missing."""
-    values = dense(values)
-    if isinstance(values, np.ma.MaskedArray):
-        kind = np.float64 if values.dtype.kind in "iuf" else object
-        gap = np.nan if kind is np.float64 else None
-        return np.ma.filled(values.astype(kind), gap)
-    try:
-        return np.asarray(values)
-    except ValueError as error:
-        raise InputError(
-            "Found rows of different lengths; a table needs the same number of values in every "
-            "row. Fill or drop the short ones."
-        ) from error
 
 
 def names_of(table: Any) -> list[str]:
@@ -284,12 +281,8 @@ def found(names: list[Any], wanted: Iterable[Any] | None, what: str) -> set[Any]
 
 def of_cells(name: str, cells: pd.Series, as_category: bool) -> Column:
     """A column from a series of pandas."""
-    cells = plain(name, cells)
+    cells = plain(cells)
     kind = cells.dtype.kind
-    if kind == "c":
-        raise InputError(
-            f"The column {name!r} holds complex numbers; real ones are needed. Split it into two."
-        )
     if kind == "M":
         if cells.dt.tz is not None:  # the same moment in any zone
             cells = cells.dt.tz_convert(None)
@@ -327,18 +320,17 @@ def of_numbers(name: str, values: Floats, as_category: bool = False) -> Column:
 
 
 def _of_texts(name: str, cells: pd.Series) -> Column:
-    """A column of categories, in natural order unless somebody has put them in another."""
-    texts, places, ordered = distinct_texts(cells)
+    """A column of categories, in natural order."""
+    texts, places = distinct_texts(cells)
     occurs = np.bincount(places + 1, minlength=len(texts) + 1)[1:] > 0
     present = dict.fromkeys(text for text, there in zip(texts, occurs, strict=True) if there)
-    labels = list(present) if ordered else sorted(present, key=natural)
+    labels = sorted(present, key=natural)
     code = {label: place for place, label in enumerate(labels)}
     codes = np.array([*(code.get(text, -1) for text in texts), -1], dtype=np.int32)
     levels = None
     if labels and present.keys() <= {"False", "True"}:
         levels = np.array([float(label == "True") for label in labels])
-    ordered = ordered and len(labels) > 2
-    return Column(name, codes[places], tuple(labels), levels=levels, ordered=ordered)
+    return Column(name, codes[places], tuple(labels), levels=levels)
 
 
 def natural(text: str) -> tuple[bool, float, str]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from leftout.checks import is_missing
 from leftout.data.cleaning import CODE, MISSING, clean, unique
-from leftout.data.columns import LARGEST_EXACT, Column, find, of_numbers
+from leftout.data.columns import LARGEST_EXACT, Column, find
 from leftout.data.frames import as_frame
 from leftout.data.profiling.column_types import COLUMN_KINDS
 from leftout.data.sources import called, fetch, read_table, short
@@ -33,8 +33,6 @@ Record = dict[str, Any]
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf", re.ASCII)
 _MIDNIGHT = re.compile(r"[T ]00:00(:00(\.0+)?)?$")
 _DAY = 86_400_000_000  # in microseconds
-# Of the values that a column holds instead of a declared one, so many are named.
-_SHOWN = 3
 _FACTS = ("kind", "label", "values", "note")
 # Kinds of columns whose numbers are codes of categories.
 CATEGORICAL = ("code", "category")
@@ -121,11 +119,11 @@ class Missing:
     def apply(self, column: Column) -> Column:
         """The column without the cells that hold such a value; new rows need not hold it."""
         hits = _hits(column, self.of_column(column))
-        return _removed(column, np.logical_or.reduce(hits)) if hits else column
+        return column.without(np.logical_or.reduce(hits)) if hits else column
 
     def cells(self, column: Column) -> list[int]:
         """How many cells hold each of the values of a column; of one before ``apply``."""
-        return [int(_rows(column, hit).sum()) for hit in _hits(column, self.of_column(column))]
+        return [int(hit.sum()) for hit in _hits(column, self.of_column(column))]
 
     def describe(
         self, columns: Sequence[Column], cells_of: Sequence[Sequence[int]] | None = None
@@ -144,8 +142,7 @@ class Missing:
                 elif text in self._own(column):
                     raise InputError(
                         f"missing names the value {unambiguous(text)} of the column "
-                        f"{column.name!r}, but no row holds it; {_held(column)}. Correct the "
-                        "value, or leave it out."
+                        f"{column.name!r}, but no row holds it. Correct the value, or leave it out."
                     )
         for text in self.everywhere:
             if text not in counts:
@@ -185,21 +182,19 @@ def _pair(value: Any, names: list[Any]) -> tuple[Any, Any]:
 
 
 def _hits(column: Column, texts: Sequence[str]) -> list[Mask]:
-    """Which rows of numbers or dates are each of some values, or which categories."""
+    """Which rows are each of some values."""
     hits = [_is_value(column, text) for text in texts]
     if not texts or column.categories is None or column.levels is not None or column.declared:
         return hits
     # A mark such as "none" may hide that the others are numbers, so texts are removed first.
-    read = clean(_removed(column, np.logical_or.reduce(hits)))
+    read = clean(column.without(np.logical_or.reduce(hits)))
     if read.categories is not None and read.levels is None:
         return hits
-    for hit, text in zip(hits, texts, strict=True):
-        hit[column.values[_rows(read, _is_value(read, text))]] = True
-    return hits
+    return [hit | _is_value(read, text) for hit, text in zip(hits, texts, strict=True)]
 
 
 def _is_value(column: Column, text: str) -> Mask:
-    """Which rows of numbers or dates are a value, or which categories."""
+    """Which rows are a value."""
     number = np.nan if CODE.match(text) else number_of(text)
     if column.categories is None:
         if not column.dates:
@@ -208,38 +203,13 @@ def _is_value(column: Column, text: str) -> Mask:
         moment = float(when.values[0]) if when.dates else np.nan
         starts = column.values if moment % _DAY else column.values // _DAY * _DAY
         return np.asarray(starts == moment)
-    if set(column.categories) <= {"False", "True"}:  # which are not 0 and 1, but in any case
-        return np.array([name.casefold() == text.casefold() for name in column.categories], bool)
-    hit = np.array([name.strip() == text for name in column.categories], dtype=bool)
-    return hit if column.levels is None else hit | same(column.levels, number)
-
-
-def _rows(column: Column, hit: Mask) -> Mask:
-    return hit if column.categories is None else np.append(hit, False)[column.values]
-
-
-def _removed(column: Column, gone: Mask) -> Column:
-    """The column without some of its categories; of numbers or dates, of its rows' values."""
-    if not gone.any():
-        return column
-    if column.categories is None:
-        values = np.where(gone, np.nan, column.values)
-        if column.dates:
-            return replace(column, values=values)
-        made = of_numbers(column.name, values)
-        return replace(made, written=column.written, strays=column.strays)
-    names = [name for name, is_gone in zip(column.categories, gone, strict=True) if not is_gone]
-    levels = None if column.levels is None else column.levels[~gone]
-    return column.recoded(np.where(gone, -1, np.cumsum(~gone) - 1), names, levels)
-
-
-def _held(column: Column) -> str:
-    """The first values of a column, in words."""
-    present = column.present[0]
-    if not len(present):
-        return "it is empty"
-    texts = [shortened(column.show(value)) for value in present[:_SHOWN]]
-    return f"it holds {listed(texts + ['others'] * (len(present) > _SHOWN))}"
+    names = column.categories
+    if set(names) <= {"False", "True"}:  # which are not 0 and 1, but in any case
+        hit = np.array([name.casefold() == text.casefold() for name in names], dtype=bool)
+    else:
+        hit = np.array([name.strip() == text for name in names], dtype=bool)
+        hit |= False if column.levels is None else same(column.levels, number)
+    return np.append(hit, False)[column.values]
 
 
 @dataclass(frozen=True)
@@ -276,11 +246,9 @@ class Dictionary:
         ----------
         given : None, path, mapping, list of mappings or data frame
             A line for each column, with the fields ``column``, ``kind``, ``label``, ``values`` and
-            ``note``, or some of them; or a mapping of columns to such facts, or to a label alone.
-            Values are a mapping, or text such as ``1=yes; 0=no``.
+            ``note``, or some of them; or a mapping of columns to such facts. Values are a mapping,
+            or text such as ``1=yes; 0=no``.
         """
-        if isinstance(given, Dictionary):
-            return given
         entries: dict[str, ColumnEntry] = {}
         for record in [] if given is None else _records(given):
             name = text_of(record.pop("column"))
@@ -324,7 +292,7 @@ class Dictionary:
             if entry.kind == "number":
                 return column
             made = made.as_categories()
-        return _renamed(made, _labelled(made, entry.values))
+        return replace(made.renamed(_labelled(made, entry.values)), declared=True)
 
     def renamed(self, columns: Sequence[Column], names: Sequence[str]) -> list[Column]:
         """Columns of these ``names`` in the table by their labels; not those that share one."""
@@ -348,18 +316,6 @@ def _labelled(column: Column, values: dict[str, str]) -> list[str]:
         for place in np.flatnonzero(same(numbers, number_of(value))):
             labels[place] = labels[place] or label
     return [text if label is None else label for text, label in zip(texts, labels, strict=True)]
-
-
-def _renamed(column: Column, names: list[str]) -> Column:
-    """The column with other names of its categories; those that are called the same are one."""
-    distinct = {name: code for code, name in enumerate(dict.fromkeys(names))}
-    levels = column.levels
-    if levels is not None:  # of several that are one, the number of the one called so before
-        first = {name: code for code, name in reversed(list(enumerate(names)))}
-        first |= {name: code for code, name in enumerate(column.categories or ()) if name in first}
-        levels = levels[[first[name] for name in distinct]]
-    made = column.recoded([distinct[name] for name in names], distinct, levels)
-    return replace(made, declared=True)
 
 
 def _entry(name: str, record: Record) -> ColumnEntry:
@@ -405,39 +361,31 @@ def _records(given: Any) -> list[Record]:
     if isinstance(given, str | os.PathLike):
         given = _in_file(os.fspath(given))
     if isinstance(given, Mapping):
-        return [_folded(_under(name, facts)) for name, facts in given.items()]
+        given = [
+            {**facts, "column": name} if _is_known(facts) else {name: facts}
+            for name, facts in given.items()
+        ]
     frame = as_frame(given)
-    if frame is None and not isinstance(given, list | tuple):
-        raise InputError(
-            f"The dictionary is {type(given).__name__}; a path to CSV or JSON, a mapping by "
-            "columns, a list of mappings or a data frame is needed."
-        )
-    return [_folded(line) for line in (given if frame is None else frame.iter_rows(named=True))]
+    lines = given if frame is None else frame.iter_rows(named=True)
+    return [_record(line) for line in (lines if isinstance(lines, Iterable) else [lines])]
 
 
-def _under(name: Any, facts: Any) -> Record:
-    """Facts that stand under a column's name; a text alone is its label."""
-    facts = {"label": facts} if isinstance(facts, str) else facts
-    if not isinstance(facts, Mapping) or facts and not set(facts) & set(_FACTS):
-        raise InputError(
-            f"The dictionary has {quoted(facts)} for the column {quoted(str(name))}; a label, or "
-            f"an object with any of {', '.join(_FACTS)} is needed. Value labels go under 'values'."
-        )
-    return {**facts, "column": name}
-
-
-def _folded(line: Any) -> Record:
-    record = {}
-    if isinstance(line, Mapping):
-        for key, cell in line.items():
-            if not is_missing(cell) and cell != "":
-                record[str(key).strip().casefold()] = cell
+def _record(line: Any) -> Record:
+    record = {
+        str(key).strip().casefold(): cell
+        for key, cell in (line.items() if isinstance(line, Mapping) else ())
+        if not is_missing(cell) and cell != ""
+    }
     if "column" not in record:
         raise InputError(
-            f"The dictionary has the line {quoted(line)}; a field named 'column' that names a "
-            f"column of the table, and any of {', '.join(_FACTS)} are needed."
+            f"The dictionary has {quoted(line)}; for each column a line is needed that names it "
+            f"under 'column', and has any of {', '.join(_FACTS)}."
         )
     return record
+
+
+def _is_known(facts: Any) -> bool:
+    return isinstance(facts, Mapping) and (not facts or not set(_FACTS).isdisjoint(facts))
 
 
 def _in_file(path: str) -> Any:

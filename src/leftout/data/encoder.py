@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
 
 from leftout.checks import check_weights
 from leftout.data.cleaning import clean, unique
-from leftout.data.column_reader import ColumnDeclarations, ColumnSummary, summaries_of, target_scale
+from leftout.data.column_reader import ColumnDeclarations, ColumnSummary
 from leftout.data.columns import Column, names_of
 from leftout.data.encoding import (
     CategoricalEncoding,
@@ -24,14 +24,13 @@ from leftout.data.encoding import (
     MissingIndicator,
     NumericEncoding,
     TargetMeans,
-    as_read,
     encode_column,
     fit_indicators,
     mean_and_variance,
 )
 from leftout.data.frames import as_frame
 from leftout.data.profiling.column_types import ColumnFacts
-from leftout.data.roles import beside, called
+from leftout.data.roles import as_numbers, beside, called
 from leftout.errors import InputError, parameter_label
 
 
@@ -194,9 +193,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not isinstance(places, slice):
             some = [column.take(places) for column in columns]
             target = None if target is None else target.take(places)
-        read = map(as_read, some, kinds)
-        summaries = summaries_of(read, target, self.positive, weights)
-        self.learn(some, kinds, target, summaries, weights)
+        self.learn(some, kinds, target, weights=weights)
         made = self.fit_scale(some, weights=weights)
         return made if some is columns else self._encode(columns)
 
@@ -241,12 +238,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         columns: list[Column],
         kinds: list[ColumnFacts],
         target: Column | None,
-        summaries: Sequence[ColumnSummary],
+        summaries: Sequence[ColumnSummary] | None = None,
         weights: Floats | None = None,
+        full: Sequence[Column | None] = (),
     ) -> None:
         """Fit all but the scaling on columns that are cleaned and judged already.
 
-        ``declared_`` is given before. ``summaries`` are of all rows, of which columns may be some.
+        ``declared_`` is given before. ``summaries`` are of all rows, and ``full`` has the columns
+        of these, where columns are of some; the target is of all.
         """
         if self.smooth != "auto" and not (
             isinstance(self.smooth, int | float) and 0 <= self.smooth < np.inf
@@ -259,12 +258,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     f"{parameter_label('encoding', 'target')} counts every row once, but rows have "
                     "weights. Use encoding 'free', or leave the weights out."
                 )
-            _, centre = target_scale(target, self.positive)
-            means = TargetMeans(called(target, self.positive), centre, self.smooth)
-        plans = [
-            encode_column(column, kind, summary, means, weights)
-            for column, kind, summary in zip(columns, kinds, summaries, strict=True)
-        ]
+            y = as_numbers(target, self.positive)
+            means = TargetMeans(called(target, self.positive), y, self.smooth)
+        none = [None] * len(columns)
+        each = zip(columns, kinds, summaries or none, full or none, strict=True)
+        plans = [encode_column(c, kind, one, means, weights, of) for c, kind, one, of in each]
         if all(plan.becomes is None for plan in plans):
             raise InputError(_nothing_left(plans))
         indicators = fit_indicators(plans, columns, weights)

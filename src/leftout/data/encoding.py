@@ -50,11 +50,6 @@ class Read(NamedTuple):
     values: Floats  # (m, number of features)
     missing: NDArray[np.bool_]
 
-    def spread(self, weights: Floats | None = None) -> float:
-        """The variance of its features; of a column that says nothing else, of its gaps."""
-        values = self.values if self.values.size else self.missing[:, None].astype(np.float64)
-        return float(mean_and_variance(np.ascontiguousarray(values), weights)[1].sum())
-
 
 def mean_and_variance(values: Floats, weights: Floats | None = None) -> tuple[Floats, Floats]:
     """Of each column, where rows count as their weights say."""
@@ -141,9 +136,6 @@ class CategoricalEncoding(Serializable):
     def of(cls, column: Column, times: NDArray[Any]) -> CategoricalEncoding:
         """Indicators; of two values one says all, of very many the rare share one.
 
-        Values that somebody has put in order are one column, a step from each to the next; a
-        missing or new one is the median.
-
         A missing cell says nothing of the value: it is the most frequent of two, as the median of
         yes and no would be, and of more the average of all. ``times`` are the rows of each value
         that the column takes, or their weight.
@@ -151,10 +143,7 @@ class CategoricalEncoding(Serializable):
         values = column.categories or ()
         known = [values[code] for code in column.present[0]]
         count = len(known)
-        if column.ordered:
-            said, vectors = [""], np.linspace(0.0, 1.0, count)[:, None]
-            missing = new = vectors[np.searchsorted(np.cumsum(times), times.sum() / 2.0)]
-        elif count <= 2:
+        if count <= 2:
             said = [f" = {name}" for name in known[1:]]
             vectors = np.array([[0.0], [1.0]])[:count, : count - 1]
             missing, new = vectors[times.argmax()], np.zeros(count - 1)
@@ -200,11 +189,39 @@ Becomes = NumericEncoding | CategoricalEncoding
 
 
 class TargetMeans(NamedTuple):
-    """That categories become means of a target: what of, about what its sums are, how smooth."""
+    """That categories become means of a target, known of all rows."""
 
-    target: str
-    centre: float
+    target: str  # what the means are of
+    y: Floats  # its numbers, NaN where it is unknown
     smooth: float | str
+
+    def of(self, codes: NDArray[np.integer], n_values: int) -> Floats:
+        """Means of each value, of the missing, and of all; each drawn to the latter.
+
+        As in scikit-learn's ``TargetEncoder`` (Micci-Barreca's empirical Bayes, or some rows'
+        weight). Codes are -1 for missing; of rows with values from ``n_values`` on nothing is told.
+        """
+        rows = np.isfinite(self.y) & (codes < n_values)
+        places, centre = (
+            np.where(codes < 0, n_values, codes)[rows],
+            self.y[np.isfinite(self.y)].mean(),
+        )
+        y = self.y[rows] - centre
+        count, total, squares = (
+            np.bincount(places, sums, n_values + 1) for sums in (np.ones(len(y)), y, y * y)
+        )
+        n = count.sum()
+        mean = total.sum() / n
+        spread = squares.sum() / n - mean**2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            own = total / count
+            if self.smooth == "auto":
+                within = np.maximum(squares - count * own**2, 0.0)
+                weight = spread * count / (spread * count + within / count)
+                means = np.where(np.isnan(weight), mean, weight * own + (1.0 - weight) * mean)
+            else:
+                means = (total + float(self.smooth) * mean) / (count + float(self.smooth))
+        return np.append(np.where(count > 0, means, mean), mean) + centre
 
 
 def encode_column(
@@ -213,11 +230,13 @@ def encode_column(
     summary: ColumnSummary | None = None,
     means: TargetMeans | None = None,
     weights: Floats | None = None,
+    full: Column | None = None,
 ) -> ColumnFacts:
     """Learn from a cleaned column, read as its kind says, what it becomes.
 
-    ``summary`` is of all rows, where the column is only a sample. Categories of more than yes or no
-    become ``means`` of a target where these are asked for, instead of indicators.
+    ``summary`` is of all rows, and ``full`` has them, where the column is only a sample. Categories
+    of more than yes or no become ``means`` of a target where these are asked for, instead of
+    indicators.
     """
     name, column = column.name, as_read(column, kind)
     if summary is None:
@@ -227,13 +246,9 @@ def encode_column(
     becomes: Becomes
     if not column.words:
         becomes = NumericEncoding.of(column, summary.low, summary.high, weights)
-    elif (
-        means is not None
-        and summary.sums is not None
-        and not column.ordered
-        and column.n_values + (column.n_missing > 0) > 2
-    ):
-        of_values = summary.sums.means(means.smooth) + means.centre
+    elif means is not None and column.n_values + (column.n_missing > 0) > 2:
+        codes = as_read(full or column, kind).values
+        of_values = means.of(codes, len(column.categories or ()))
         becomes = CategoricalEncoding.by_means(column, of_values)
     else:
         becomes = CategoricalEncoding.of(column, summary.counts[column.present[0]])
@@ -252,16 +267,13 @@ def as_read(column: Column, kind: ColumnFacts) -> Column:
 
 def _describe(column: Column, summary: ColumnSummary, target: str | None) -> str:
     """In a few words what becomes of it."""
-    values, n_values, gaps = column.present[0], column.n_values, bool(summary.n_missing)
+    n_values, gaps = column.n_values, bool(summary.n_missing)
     if n_values == 1 and not summary.low < summary.high:
         return "whether it is missing; where known it is always the same"
     if target is not None:
         own = ", missing ones a value of their own" * gaps
         return f"{counted(n_values, 'value')}: mean of {target} for each{own}"
-    if column.ordered and n_values > 2:
-        first, last = column.show(values[0]), column.show(values[-1])
-        how, filled = f"{first} to {last} in {n_values - 1} equal steps", "median"
-    elif column.words and n_values > 2:
+    if column.words and n_values > 2:
         how = f"{counted(n_values, 'value')}: an indicator for each"
         how += f" of the {LEVELS} most frequent, one for the others" * (n_values > LEVELS)
         filled = "the average of all"
@@ -333,8 +345,12 @@ def fit_indicators(
         else:
             home.append(here)
     places = list(indicated)
-    read = (becomes.read(columns[place]) for place, becomes in indicated.items())
-    variances = [each.spread(weights) for each in read]
+    variances = []
+    for place, becomes in indicated.items():
+        values, gaps = becomes.read(columns[place])
+        # of a column that says nothing else, that of its gaps
+        values = np.ascontiguousarray(values if values.size else gaps[:, None], dtype=np.float64)
+        variances.append(float(mean_and_variance(values, weights)[1].sum()))
     indicators = []
     for group in groups:
         members = tuple(places[here] for here in group)

@@ -39,6 +39,7 @@ _BLOCK, _START, _TRIED = 1 << 20, 1 << 16, 20
 # byte is searched for faster than any of several.
 _CODED = re.compile(rb'0\d(?:(?<=[,;\t|"\r\n ]0\d)|(?<=[,;\t|"\r\n ][+-]0\d))')
 _SHOWN_SHEETS = 10
+_UNNAMED = re.compile(r"__index_level_\d+__")
 _ERRORS = ("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!")
 _NO_CELLS = frozenset((*MISSING, *_ERRORS))
 
@@ -46,11 +47,10 @@ _NO_CELLS = frozenset((*MISSING, *_ERRORS))
 class TextFile:
     """Delimited text: its encoding, its separator, and what its columns are called.
 
-    ``opened`` gives its bytes from the beginning, each time anew; ``separator`` is the usual one of
-    such files.
+    ``opened`` gives its bytes from the beginning, each time anew.
     """
 
-    def __init__(self, opened: Callable[[], IO[bytes]], called: str, separator: str) -> None:
+    def __init__(self, opened: Callable[[], IO[bytes]], called: str) -> None:
         self.opened, self.called = opened, called
         with opened() as file:
             self.codec = detect_encoding(iter(partial(file.read, _BLOCK), b""), called)
@@ -58,7 +58,7 @@ class TextFile:
             start = text.read(_START)
         if not start.strip():
             raise InputError(f"{called} is empty; a table with names and rows is needed.")
-        self.separator = _guess_separator(start, separator)
+        self.separator = _guess_separator(start, "\t" if ".tsv" in called.lower() else ",")
         with self.text() as text:
             records = self._records(text)
             self.names, second = (next(records, (0, []))[1] for _ in range(2))
@@ -101,15 +101,13 @@ class TextFile:
             yield from ((rows.line_num, row) for row in rows if row)
 
 
-def read_text(
-    data: bytes, called: str, limits: TableLimits, separator: str = ",", gzipped: bool = False
-) -> pd.DataFrame:
-    """The table in delimited text; ``separator`` is the usual one of such files."""
-    if gzipped:
+def read_text(data: bytes, called: str, limits: TableLimits) -> pd.DataFrame:
+    """The table in delimited text, gzipped or not."""
+    if ".gz" in called.lower():
         with gzip.open(io.BytesIO(data)) as unpacked:
             data = unpacked.read(limits.unpacked + 1)
         limits.check_bytes(len(data), called)
-    file = TextFile(partial(io.BytesIO, data), called, separator)
+    file = TextFile(partial(io.BytesIO, data), called)
     # half of the lines, since a cell of text may hold some itself
     limits.check_shape(data.count(b"\n") // 2, len(file.names), called)
     table = file.read(file.text(), low_memory=False)
@@ -209,10 +207,12 @@ def read_feather(data: bytes, called: str, limits: TableLimits) -> pd.DataFrame:
 def to_frame(table: pa.Table, called: str) -> pd.DataFrame:
     """A pyarrow table in pandas, with all of its columns."""
     refuse_repeated(table.column_names, called)
-    frame = as_pandas(table)
-    if frame.index.name is not None or type(frame.index).__name__ == "MultiIndex":
-        frame = frame.reset_index()  # columns that pandas kept aside
-    return frame
+    return as_pandas(table.select(columns_of_people(table.schema)))
+
+
+def columns_of_people(schema: pa.Schema) -> list[str]:
+    """The names of stored columns, but for an index of pandas that had no name."""
+    return [name for name in schema.names if not _UNNAMED.fullmatch(name)]
 
 
 def as_pandas(table: pa.Table) -> pd.DataFrame:
@@ -222,7 +222,8 @@ def as_pandas(table: pa.Table) -> pd.DataFrame:
 
     whole = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
     gaps = any(column.type in whole and column.null_count for column in table.columns)
-    return table.to_pandas(date_as_object=False, types_mapper=whole.get if gaps else None)
+    mapper = whole.get if gaps else None
+    return table.to_pandas(date_as_object=False, types_mapper=mapper, ignore_metadata=True)
 
 
 def read_excel(

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from leftout.checks import is_missing
-from leftout.errors import InputError, parameter_label
-from leftout.text import listed, quoted, shortened
+from leftout.errors import InputError
+from leftout.text import listed, quoted
 
 Floats = NDArray[np.float64]
 Tabulated = tuple[Floats, NDArray[np.int64], NDArray[np.int32]]
@@ -23,7 +23,6 @@ Tabulated = tuple[Floats, NDArray[np.int64], NDArray[np.int32]]
 _SHOWN = 5
 # Sparse matrices become arrays up to this many values.
 _DENSE = 1 << 26
-_NESTED = (list, tuple, set, frozenset, dict, np.ndarray, pd.Series, pd.DataFrame)
 _GAPS = (type(None), type(pd.NaT), type(pd.NA))
 
 
@@ -93,6 +92,22 @@ def dense(table: Any) -> Any:
     return table.toarray(order="C")
 
 
+def as_array(values: Any) -> NDArray[Any]:
+    """An array, where what is masked is missing; refuses rows of different lengths."""
+    values = dense(values)
+    if isinstance(values, np.ma.MaskedArray):
+        kind = np.float64 if values.dtype.kind in "iuf" else object
+        gap = np.nan if kind is np.float64 else None
+        return np.ma.filled(values.astype(kind), gap)
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise InputError(
+            "Found rows of different lengths; a table needs the same number of values in every "
+            "row. Fill or drop the short ones."
+        ) from error
+
+
 def _refuse_lazy(table: Any) -> None:
     of_dask = type(table).__module__.partition(".")[0] in ("dask", "dask_expr")
     if of_dask or isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame):
@@ -114,8 +129,7 @@ def to_series(cells: nw.Series[Any]) -> pd.Series:
     if hasattr(native, "combine_chunks"):  # pyarrow
         return native.to_pandas(date_as_object=False, integer_object_nulls=True)
     if cells.dtype in (nw.Categorical, nw.Enum):
-        order = cells.cat.get_categories().to_list()
-        return pd.Series(pd.Categorical(cells.to_list(), order, ordered=cells.dtype == nw.Enum))
+        return pd.Series(pd.Categorical(cells.to_list()))
     if cells.dtype.is_float() or cells.dtype.is_integer() and not cells.null_count():
         return pd.Series(cells.to_numpy())
     return pd.Series(cells.to_list(), dtype=object)
@@ -130,43 +144,39 @@ def numbers(cells: pd.Series) -> NDArray[np.float64] | None:
         return None
     try:
         known = [np.nan if is_missing(cell) else cell for cell in cells]
-        return np.array(known, dtype=np.float64)
+        values = np.array(known, dtype=np.float64)
     except (TypeError, ValueError, ArithmeticError):
         return None
+    return values if values.ndim == 1 else None
 
 
-def distinct_texts(cells: pd.Series) -> tuple[list[str], NDArray[np.integer], bool]:
-    """What the cells read, each row's place among these texts (-1: none), and if they are ordered.
+def distinct_texts(cells: pd.Series) -> tuple[list[str], NDArray[np.integer]]:
+    """What the cells read, and each row's place among these texts (-1: none).
 
     Some of the texts may occur in no row, and categories that read the same are there twice.
     """
     if isinstance(cells.dtype, pd.CategoricalDtype):
-        return list(map(str, cells.cat.categories)), cells.cat.codes.to_numpy(), cells.cat.ordered
+        return list(map(str, cells.cat.categories)), cells.cat.codes.to_numpy()
     if cells.dtype == object:
         texts = [None if is_missing(cell) else str(cell) for cell in cells]
         cells = pd.Series(texts, dtype=object)
     places, values = pd.factorize(cells)
-    return list(map(str, values)), places, False
+    return list(map(str, values)), places
 
 
-def plain(name: str, cells: pd.Series) -> pd.Series:
-    """The same cells as numbers, dates, texts or categories; refuses those that hold many values.
+def plain(cells: pd.Series) -> pd.Series:
+    """The same cells as numbers, dates, texts or categories.
 
     Durations and times of day become seconds, Python's dates a column of dates, bytes the text that
-    they hold; whatever else is left as it is, and becomes categories.
+    they hold; whatever else (lists, say) becomes categories by its text.
     """
     if cells.dtype.kind == "m":
         return cells.dt.total_seconds()
+    if cells.dtype.kind == "c":
+        return cells.astype(str)
     kinds = _kinds(cells)
     if float in kinds and all(np.isnan(cell) for cell in cells if type(cell) is float):
         kinds.discard(float)
-    for kind in kinds:
-        if issubclass(kind, _NESTED):
-            what = "dicts" if issubclass(kind, dict) else "lists"
-            raise InputError(
-                f"The column {shortened(repr(name))} holds {what} in its cells; one value in each "
-                f"is needed. Drop it ({parameter_label('drop', [name])}), or split it into columns."
-            )
     for wanted, make, made in _PLAIN:
         if kinds and all(issubclass(kind, wanted) for kind in kinds):
             known = [None if is_missing(cell) else make(cell) for cell in cells]

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_array
 
 from leftout.checks import check_weights
-from leftout.data.frames import as_frame, column_names, dense, numbers, some_of, to_series
+from leftout.data.frames import as_array, as_frame, column_names, numbers, some_of, to_series
 from leftout.errors import InputError, parameter_label
 from leftout.linalg.losses import Array
 from leftout.linalg.moments import SUMMED_AT_ONCE, SparseRows
@@ -62,19 +62,11 @@ def check_finite(X: Array, table: Any) -> None:
 
 def check_numbers(table: Any, *, min_features: int = 2) -> Array:
     """A float64 matrix, which may still hold missing or infinite values."""
-    X = _to_matrix(table)
-    if isinstance(X, np.ma.MaskedArray):
-        X = np.ma.filled(X.astype(np.float64), np.nan)
+    X = as_array(_to_matrix(table))
     _check_kind(X)
-    X = dense(X)
     try:
         X = check_array(X, dtype=np.float64, ensure_all_finite=False, ensure_min_features=0)
     except ValueError as error:
-        if "inhomogeneous" in str(error):
-            raise InputError(
-                "Found rows of different lengths; a table needs the same number of values in "
-                "every row. Fill or drop the short ones."
-            ) from error
         if "could not convert" in str(error) or "bytes/strings" in str(error):
             raise InputError(
                 "Found text in X; PCA needs numbers. Encode text columns as numbers, for example "

@@ -22,10 +22,7 @@ from leftout.data.column_reader import (
     ColumnSummary,
     Summarize,
     SummaryPass,
-    sampled,
     sampled_places,
-    summaries_of,
-    target_scale,
 )
 from leftout.data.columns import Column, names_of, natural
 from leftout.data.encoder import TableEncoder
@@ -58,75 +55,33 @@ class Features:
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedTable:
-    """What an audit works on.
+    """What an audit works on."""
 
-    Attributes
-    ----------
-    source : str or None
-        The file's name.
-    file : File or None
-        Which file exactly: its name, SHA-256, size and time.
-    rows : array of shape (m,)
-        Positions in the table of the rows audited.
-    n_rows : int
-        Rows of the table.
-    columns : list of Column
-        As people know them, without those that were dropped; the target and sensitive ones too.
-    searched : list of Column
-        Those that the encoder has learned from, also where it left them out.
-    target : Column or None
-    positive : value or None
-        The target's value whose rate counts.
-    prediction : Column or None
-        What somebody predicted for the target; not searched, and not among ``columns``.
-    sensitive : list of str
-        Columns kept out of the search.
-    dropped : dict
-        Columns left out, each with why.
-    facts : list of ColumnFacts
-        Every column of the table: its part, its kind and why, what became of it.
-    leaks, copies, proxies : list of Relation
-        Searched columns that tell the target, columns that repeat another and count once, searched
-        columns that tell a sensitive one.
-    suspects : list of Suspect
-        Values that may stand for something else.
-    encoder : TableEncoder
-        Fitted.
-    readers : dict of ColumnReader
-        What reads the same columns, by their names here, of other rows.
-    X : array of shape (m, n)
-        What the representation sees.
-    features : Features or None
-        Where X was given or made by a pipeline: what it is. The encoder then only says what the
-        table's columns are.
-    index : object
-        The table's own labels of its rows, where it has some.
-    weights : array of shape (m,) or None
-        What each row counts, 1 on average; None: every row once.
-    """
-
-    source: str | None
-    file: File | None
-    rows: NDArray[np.intp]
-    n_rows: int
+    source: str | None  # the file's name
+    file: File | None  # which file exactly: its name, SHA-256, size and time
+    rows: NDArray[np.intp]  # positions in the table of the rows audited
+    n_rows: int  # of the table
+    # as people know them, without those that were dropped; the target and sensitive ones too
     columns: list[Column]
-    searched: list[Column]
+    searched: list[Column]  # what the encoder has learned from, also where it left them out
     target: Column | None
-    positive: Any
+    positive: Any  # the target's value whose rate counts
+    # what somebody predicted for the target; not searched, and not among the columns
     prediction: Column | None
-    sensitive: list[str]
-    dropped: dict[str, str]
-    facts: list[ColumnFacts]
-    leaks: list[Relation]
-    copies: list[Relation]
-    proxies: list[Relation]
-    suspects: list[Suspect]
-    encoder: TableEncoder
-    readers: dict[str, ColumnReader]
-    X: Floats
-    index: Any = None
+    sensitive: list[str]  # columns kept out of the search
+    dropped: dict[str, str]  # columns left out, each with why
+    facts: list[ColumnFacts]  # every column of the table: its part, kind, why, what became of it
+    leaks: list[Relation]  # searched columns that tell the target
+    copies: list[Relation]  # columns that repeat another and count once
+    proxies: list[Relation]  # searched columns that tell a sensitive one
+    suspects: list[Suspect]  # values that may stand for something else
+    encoder: TableEncoder  # fitted
+    readers: dict[str, ColumnReader]  # read the same columns, by their names here, of other rows
+    X: Floats  # what the representation sees
+    index: Any = None  # the table's own labels of its rows, where it has some
+    # where X was given or made by a pipeline; the encoder then only says what the columns are
     features: Features | None = None
-    weights: Floats | None = None
+    weights: Floats | None = None  # what each row counts, 1 on average; None: once
 
     def seeing(self, features: Features) -> PreparedTable:
         """The same table, where the representation sees other features than the encoder's."""
@@ -198,9 +153,7 @@ class PreparedTable:
     def _encoded(self, scaling: str, kinds: list[ColumnFacts]) -> Floats:
         other = clone(self.encoder).set_params(scaling=scaling)
         other.declared_ = self.encoder.declared_
-        read = map(as_read, self.searched, kinds)
-        summaries = summaries_of(read, self._inside, other.positive, self.weights)
-        other.learn(self.searched, kinds, self._inside, summaries, self.weights)
+        other.learn(self.searched, kinds, self._inside, weights=self.weights)
         return np.asarray(other.fit_scale(self.searched, weights=self.weights))
 
     @property
@@ -223,7 +176,7 @@ def prepare_table(
     repeat another count ``once``.
     """
     declared = ColumnDeclarations.of(names_of(source.table), reading)
-    raw = declared.columns(source.table, unread=reading.drop)
+    raw = declared.columns(source.table)
     declared.check(raw)
     n_rows = len(raw[0])
     check_width(len(raw))
@@ -243,7 +196,7 @@ def prepare_table(
     check_length(len(rows))
     weights = check_weights(every[rows], len(rows))[1]
     if len(rows) < n_rows:
-        raw = [sampled(column, rows) for column in raw]
+        raw = [column.take(rows).tidied() for column in raw]
     about: dict[str, Any] = {
         "source": source.name, "file": source.file, "rows": rows, "n_rows": n_rows,
         "index": source.table.index[rows] if hasattr(source.table, "iloc") else None,
@@ -257,7 +210,7 @@ def prepare_table(
         "and counts are those of all rows."
     )
     block = {column.name: column for column in raw}
-    part = [sampled(column, places) for column in raw]
+    part = [column.take(places).tidied() for column in raw]
     return infer_schema(
         part, roles, declared, reading, once, lambda one: one.over(block, weights), block, places,
         weights=weights, **about,
@@ -311,15 +264,13 @@ def infer_schema(
     positive = labels.get(str(reading.positive), reading.positive)
     readers = {column.name: reader(column) for column in columns}
     read = [as_read(column, kinds[column.name]) for column in columns]
-    made: Sequence[ColumnSummary]
-    if summarize is None:
-        made = summaries_of(read, inside, positive, of_raw)
-    else:
-        target = None if inside is None else readers[inside.name]
-        scale = target_scale(inside, positive)
-        made = summarize(SummaryPass(tuple(map(reader, read)), target, *scale))
-    summaries = {c.name: summary for c, summary in zip(columns, made, strict=True)}
-    kinds = {c.name: _on_all_rows(kinds[c.name], c, summaries[c.name]) for c in columns}
+    summaries: dict[str, ColumnSummary] = {}
+    if summarize is not None:
+        made = summarize(SummaryPass(tuple(map(reader, read))))
+        summaries = {c.name: summary for c, summary in zip(columns, made, strict=True)}
+    for column in columns:
+        summary = summaries.get(column.name) or ColumnSummary.of(column, column)
+        kinds[column.name] = _on_all_rows(kinds[column.name], column, summary)
     positive = _counts(outcome, positive, kinds)
     candidates = playing("searched")
     if not candidates:
@@ -340,18 +291,19 @@ def infer_schema(
     plans = [kinds[column.name] for column in searched]
     encoder.n_features_in_ = len(plans)
     encoder.feature_names_in_ = np.array([plan.name for plan in plans], object)
-    of_searched = [summaries[column.name] for column in searched]
-    encoder.learn(searched, plans, inside, of_searched, of_raw)
+    here = {column.name: column for column in columns}
+    if block is not None:
+        here = {name: reader.column(block[reader.raw]) for name, reader in readers.items()}
+    audited = [here[column.name] for column in searched]
+    of_searched = [summaries[column.name] for column in searched if summaries]
+    inside = None if inside is None else here[inside.name]
+    encoder.learn(searched, plans, inside, of_searched, of_raw, audited)
     n_features = len(encoder.features_)
     if n_features > MOST_FEATURES:
         raise InputError(
             f"The columns became {n_features:,} features; an audit takes at most "
             f"{MOST_FEATURES:,}. Drop columns of many values."
         )
-    here = {column.name: column for column in columns}
-    if block is not None:
-        here = {name: reader.column(block[reader.raw]) for name, reader in readers.items()}
-    audited = [here[column.name] for column in searched]
     guess = next((_in_words(here[each.name], labels) for each in playing("prediction")), None)
     hidden = playing("sensitive")
     asked = dict.fromkeys((column.name for column in playing("dropped")), "asked for")
@@ -387,19 +339,14 @@ def _judged(
     raw: list[Column], roles: Mapping[str, str], declared: ColumnDeclarations
 ) -> tuple[list[Column], dict[str, ColumnFacts]]:
     """Columns as they were meant, and what each is; sensitive numbers of few values are groups."""
-    columns, judged = declared.columns_and_types(raw, roles)
-    kinds = {kind.label: kind for kind in judged}
-    for place, column in enumerate(columns):
-        kind = kinds[column.name]
-        said = kind.why == f"declared: {kind.kind}"
-        few = kind.read_as == "number" and column.n_values <= FEW and not said
-        if kind.role == "sensitive" and few:
+    columns, kinds = declared.columns_and_types(raw, roles)
+    for place, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
+        few = kind.read_as == "number" and column.n_values <= FEW
+        if kind.role == "sensitive" and few and not kind.why.startswith("declared"):
             why = f"{counted(column.n_values, 'value')} of a sensitive column"
-            kinds[column.name] = kind = replace(
-                kind, kind="category", why=why, read_as="category", overrule=""
-            )
-            columns[place] = as_read(column, kind)
-    return columns, kinds
+            kind = replace(kind, kind="category", why=why, read_as="category", overrule="")
+            columns[place], kinds[place] = as_read(column, kind), kind
+    return columns, {kind.label: kind for kind in kinds}
 
 
 def column_report(

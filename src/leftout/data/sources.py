@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -26,7 +25,6 @@ TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 BINARY = (".parquet", ".feather", ".xlsx")
 # More than one letter before the colon: a single one is a drive.
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
-_STREAM = re.compile(r"/dev/stdin|/(?:dev|proc/self)/fd/\d+")
 # Of the available memory: bytes that a cell takes while a table is read and audited, and the
 # fraction that the unpacked bytes of a file may be.
 _BYTES_PER_CELL, _MEMORY_FRACTION = 68, 4
@@ -103,9 +101,8 @@ def read_table(path: str | os.PathLike[str], sheet: str | None = None) -> pd.Dat
 def _read(
     path: str, sheet: str | None, name: str, limits: TableLimits | None = None
 ) -> tuple[pd.DataFrame, File]:
-    if not is_stream(path):
-        check_there(path)
-    suffix = ".csv" if is_stream(path) else suffix_of(Path(path).name)
+    check_there(path)
+    suffix = suffix_of(Path(path).name)
     limits = limits or TableLimits.here()
     if sheet is not None and suffix != ".xlsx":
         raise InputError(
@@ -143,11 +140,6 @@ def reading(path: str, kind: str, name: str = "", extra: str = "scale") -> Itera
             f"Reading {kind} needs a package that is not installed ({error.name or error}). "
             f"Run: pip install 'leftout[{extra}]'"
         ) from error
-    except FileNotFoundError as error:
-        raise InputError(
-            f"There is no file {quoted(path)} any more; workers of a cluster need the same files "
-            "at the same paths. Check the path."
-        ) from error
     except Exception as error:  # whatever readers raise: each has errors of its own
         if "out of memory" in str(error):  # as pandas says it
             raise MemoryError from error
@@ -157,12 +149,12 @@ def reading(path: str, kind: str, name: str = "", extra: str = "scale") -> Itera
         ) from error
 
 
-def _reader(function: str, **options: Any) -> Callable[..., pd.DataFrame]:
+def _reader(function: str) -> Callable[..., pd.DataFrame]:
     """A reader, imported when it reads: the page knows formats without a library of numbers."""
 
-    def read(data: bytes, called: str, limits: TableLimits, **more: Any) -> pd.DataFrame:
+    def read(data: bytes, called: str, limits: TableLimits, **options: Any) -> pd.DataFrame:
         reader = getattr(import_module("leftout.data.formats"), function)
-        return reader(data, called, limits, **options, **more)
+        return reader(data, called, limits, **options)
 
     return read
 
@@ -172,10 +164,7 @@ FORMATS: dict[str, Callable[..., Any]] = {
     ".parquet": _reader("read_parquet"),
     ".feather": _reader("read_feather"),
     ".xlsx": _reader("read_excel"),
-} | {
-    end: _reader("read_text", separator="\t" if ".tsv" in end else ",", gzipped=end.endswith(".gz"))
-    for end in TEXT
-}
+} | dict.fromkeys(TEXT, _reader("read_text"))
 
 
 def register_format(suffix: str, read: Callable[[bytes], pd.DataFrame]) -> None:
@@ -213,7 +202,7 @@ def suffix_of(name: str) -> str:
 class File(Serializable):
     """What tells a file from any other: the checksum and size are those of the bytes read.
 
-    ``modified`` is when it was changed last, in UTC; None where it came from another program.
+    ``modified`` is when it was changed last, in UTC.
     """
 
     name: str
@@ -228,14 +217,7 @@ def fetch(path: str) -> tuple[bytes, File]:
     with open(path, "rb") as file:
         data, found = file.read(), os.fstat(file.fileno())
     modified = datetime.fromtimestamp(found.st_mtime, UTC).isoformat(timespec="seconds")
-    checksum = hashlib.sha256(data).hexdigest()
-    is_file = stat.S_ISREG(found.st_mode)
-    return data, File(Path(path).name, checksum, len(data), modified if is_file else None)
-
-
-def is_stream(path: str) -> bool:
-    """Whether a path is what another program writes: it is read once, whole, as CSV."""
-    return _STREAM.fullmatch(path) is not None
+    return data, File(Path(path).name, hashlib.sha256(data).hexdigest(), len(data), modified)
 
 
 def called(path: str) -> str:

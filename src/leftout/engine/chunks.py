@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import glob
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leftout.data.formats import columns_of_people
 from leftout.data.frames import refuse_repeated
 from leftout.data.sources import called, reading, refuse_address, short
 from leftout.errors import InputError
@@ -32,32 +32,18 @@ STORED = (".parquet", ".pq")
 _BUFFER = 1 << 18
 # Rows that are read at a time; of wide tables fewer, so that as many cells are.
 _ROWS, _CELLS = 1 << 15, 1 << 21
-_UNNAMED = re.compile(r"__index_level_\d+__")
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A row group of a file: its place among all rows, and what tells the file from any other.
-
-    Attributes
-    ----------
-    path : str
-    group : int
-        Which row group of the file.
-    start : int
-        Rows of the table before it.
-    n_rows : int
-    fingerprint : tuple
-        The file's size, and when it was changed.
-    schema : pyarrow.Schema
-        The table's columns, of types that hold those of all files: the same object for all chunks.
-    """
+    """A row group of a file: its place among all rows, and what tells the file from any other."""
 
     path: str
-    group: int
-    start: int
+    group: int  # which row group of the file
+    start: int  # rows of the table before it
     n_rows: int
     fingerprint: Fingerprint
+    # the table's columns, of types that hold those of all files: the same object for all chunks
     schema: pa.Schema = field(repr=False)
 
     @property
@@ -193,14 +179,11 @@ def fingerprint(path: str) -> Fingerprint:
 
 
 def _table_schema(schema: pa.Schema, path: str) -> pa.Schema:
-    """What a file says of its columns; pandas' own index goes, or comes first by name."""
+    """What a file says of its columns."""
     import pyarrow as pa
 
     refuse_repeated(schema.names, called(path))
-    kept = (schema.pandas_metadata or {}).get("index_columns", [])
-    index = [name for name in kept if isinstance(name, str) and name in schema.names]
-    rest = [name for name in schema.names if name not in index]
-    names = [name for name in index if not _UNNAMED.fullmatch(name)] + rest
+    names = columns_of_people(schema)
     if not names:
         raise InputError(f"{called(path)} has no columns; a table with some is needed.")
     return pa.schema([(name, _read_as(schema.field(name).type)) for name in names])

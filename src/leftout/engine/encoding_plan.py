@@ -42,17 +42,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class EncodingPlan:
-    """How chunks are read and encoded: small, so that it can be sent to whoever has the chunks.
-
-    Attributes
-    ----------
-    encoder : TableEncoder
-    readers : dict of ColumnReader
-        By the columns' names in the audit.
-    """
+    """How chunks are read and encoded: small, so that it can be sent to whoever has the chunks."""
 
     encoder: TableEncoder
-    readers: dict[str, ColumnReader]
+    readers: dict[str, ColumnReader]  # by the columns' names in the audit
 
     @property
     def n_features(self) -> int:
@@ -94,8 +87,7 @@ def _raw(reader: ColumnReader, cells: pa.Array) -> Column:
     """The cells of a batch as a column, as they are read in memory, whatever values they take.
 
     Numbers stay numbers, also where they take no more than two values, unless they are declared
-    categories. Cells that cannot be read are missing: the sample has none of them, or its column is
-    not to be read.
+    categories.
     """
     import pyarrow.types as is_a
 
@@ -106,11 +98,8 @@ def _raw(reader: ColumnReader, cells: pa.Array) -> Column:
         return Column(name, cells.cast("float64", safe=False).to_numpy(zero_copy_only=False))
     elif is_a.is_integer(kind):
         cells = cells.cast("large_string").dictionary_encode()
-    try:
-        found = cells.to_pandas(date_as_object=False)
-        return of_cells(name, found, name in reader.declared.categories)
-    except InputError:
-        return Column(name, np.full(len(cells), np.nan))
+    found = cells.to_pandas(date_as_object=False)
+    return of_cells(name, found, name in reader.declared.categories)
 
 
 def _has_large(cells: pa.Array) -> bool:
@@ -154,7 +143,7 @@ def prepare_chunks(
     places = sampled_places(n_rows)
     table = as_pandas(pa.concat_tables(fold(partial(_raw_rows, places), chunks, add)))
     raw, roles = assign(
-        declared.columns(table, unread=reading.drop), reading.target, reading.sensitive,
+        declared.columns(table), reading.target, reading.sensitive,
         reading.drop, reading.prediction,
     )  # fmt: skip
 
@@ -196,8 +185,7 @@ def _raw_rows(places: Places, chunk: Chunk) -> list[pa.Table]:
 
 def _summarized(one: SummaryPass, chunk: Chunk) -> tuple[ColumnSummary, ...]:
     """What one chunk gives to the summary of all rows."""
-    needed = one.readers if one.target is None else (*one.readers, one.target)
-    return reduce(one.merge, (one.over(raw) for _, raw in _raw_blocks(needed, chunk)))
+    return reduce(one.merge, (one.over(raw) for _, raw in _raw_blocks(one.readers, chunk)))
 
 
 @dataclass(frozen=True)

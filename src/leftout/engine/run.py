@@ -256,6 +256,7 @@ WHOLE_ONLY = {
     "preset": "is audited on all of its rows",
     "sample": "is audited on all of its rows",
     "weights": "counts every row once",
+    "encoding": "is searched without its target",
 }
 
 

@@ -1,6 +1,6 @@
 """Tables in parts, as people have them: which files they are, and whether they fit in memory.
 
-Text, Feather files and Dask data frames are copied to private Parquet files. A file of text says
+Text and Dask data frames are copied to private Parquet files. A file of text says
 nothing of what its columns hold, and a part of it may say something else than the whole: a gap or a
 mark after the first part, a code with a zero before it, commas that are thousands here and decimals
 there. So all cells are read as text first, by a parser that goes through each file from its start
@@ -26,7 +26,7 @@ from leftout.checks import check_choice
 from leftout.data import column_reader
 from leftout.data.cleaning import CODE
 from leftout.data.formats import TextFile, as_pandas
-from leftout.data.sources import TEXT, Source, called, is_stream, n_bytes, reading, short
+from leftout.data.sources import TEXT, Source, called, n_bytes, reading, short
 from leftout.engine.chunks import (
     STORED,
     Chunk,
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-FEATHER = (".feather",)
 # Stands for the address of a cluster that is to be started on this machine.
 HERE = "here"
 # What a cell takes while a table is read whole and audited, in bytes; and of a text file, a byte.
@@ -65,23 +64,12 @@ _KEPT = rf"{CODE.pattern}|[+-]?\d{{20,}}$"
 
 @dataclass(eq=False)
 class ChunkedTable:
-    """A table in files, chunk by chunk.
-
-    Attributes
-    ----------
-    chunks : list of Chunk
-    name : str or None
-        What to call the table.
-    whole : bool
-        Whether it is to be read into memory.
-    files : dict
-        Each file's path, and what tells whether it has changed.
-    """
+    """A table in files, chunk by chunk."""
 
     chunks: list[Chunk]
     name: str | None
-    whole: bool
-    files: dict[str, str]
+    whole: bool  # whether it is to be read into memory
+    files: dict[str, str]  # each file's path, and what tells whether it has changed
 
     def read(self) -> Source:
         """The whole table, in memory."""
@@ -131,7 +119,7 @@ def in_parts(
         (table,) = table
     if isinstance(table, str | os.PathLike):
         table = os.fspath(table)
-        if is_stream(table) or not _in_files(table, engine, limit):
+        if not _in_files(table, engine, limit):
             return None
         name = Path(table).name
     elif are_paths(table):
@@ -162,18 +150,17 @@ def _in_files(path: str, engine: Any, limit: int) -> bool:
         return os.path.exists(path) or any(char in path for char in "*?[")
     if engine == "memory":
         return False
-    kind = _kind(path)
+    stored, text = (path.lower().endswith(ends) for ends in (STORED, TEXT))
     if engine is not None:
-        if kind is None:
+        if not stored and not text:
             raise InputError(
-                f"{parameter_label('engine', engine)} passes over Parquet, Feather or CSV files, "
-                f"not over {shown(Path(path).name)!r}. Store it as Parquet, or leave the engine "
-                "out."
+                f"{parameter_label('engine', engine)} passes over Parquet or CSV files, not over "
+                f"{shown(Path(path).name)!r}. Store it as Parquet, or leave the engine out."
             )
         return True
-    if kind == "text":
+    if text:
         return os.path.getsize(path) * _BYTE > limit
-    if kind == "Parquet":
+    if stored:
         with suppress(Exception):  # whoever reads it says what is wrong
             from pyarrow.parquet import read_metadata
 
@@ -183,24 +170,17 @@ def _in_files(path: str, engine: Any, limit: int) -> bool:
 
 
 def _chunks(table: Any, copies: ExitStack) -> tuple[list[Chunk], list[str]]:
-    """Chunks of files of the first one's kind, and the files; of text and Feather, of a copy."""
+    """Chunks of files of the first one's kind, and the files; of text, of a copy."""
     if not is_dask(table):
-        paths = paths_of(table, (*STORED, *TEXT, *FEATHER))
-        kind = _kind(paths[0])
-        if kind in (None, "Parquet"):
+        paths = paths_of(table, (*STORED, *TEXT))
+        if not paths[0].lower().endswith(TEXT):
             return listed(paths), paths
     private = TemporaryDirectory(prefix="leftout-", ignore_cleanup_errors=True)
     folder = Path(copies.enter_context(private))
     if is_dask(table):
         made = copy_dask(table, folder)
         return listed(made), list(map(str, made))
-    copy = copy_text if kind == "text" else copy_feather
-    return listed(copy(paths, folder)), paths
-
-
-def _kind(path: str) -> str | None:
-    kinds = {"text": TEXT, "Feather": FEATHER, "Parquet": STORED}
-    return next((kind for kind, ends in kinds.items() if path.lower().endswith(ends)), None)
+    return listed(copy_text(paths, folder)), paths
 
 
 def opened(
@@ -242,9 +222,9 @@ def copy_text(paths: Sequence[str], folder: Path) -> list[Path]:
     seen = {}
     for path in paths:
         with reading(path, "text"):
-            kind = path.lower()
-            opened: Any = partial(gzip.open if kind.endswith(".gz") else open, path, "rb")
-            text = TextFile(opened, called(path), "\t" if ".tsv" in kind else ",")
+            packed = path.lower().endswith(".gz")
+            opened: Any = partial(gzip.open if packed else open, path, "rb")
+            text = TextFile(opened, called(path))
             seen[path] = text, fingerprint(path)
             schemas[path] = pa.schema([(name, pa.large_string()) for name in text.names])
             _learn_types(text, types)
@@ -322,24 +302,6 @@ class _TextType:
             return pa.large_string()
         # whole numbers with a gap are floats in memory
         return pa.int64() if self.kinds == {"i"} and not self.gaps else pa.float64()
-
-
-def copy_feather(paths: Sequence[str], folder: Path) -> list[Path]:
-    """Feather files as Parquet, in their order, a batch at a time."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    copies = [folder / f"{place:05d}-{Path(path).stem}.parquet" for place, path in enumerate(paths)]
-    for path, copy in zip(paths, copies, strict=True):
-        with (
-            reading(path, "Feather"),
-            pa.memory_map(path) as source,
-            pa.ipc.open_file(source) as file,
-            pq.ParquetWriter(copy, file.schema) as writer,
-        ):
-            for place in range(file.num_record_batches):
-                writer.write_batch(file.get_batch(place))
-    return copies
 
 
 def is_dask(table: Any) -> bool:

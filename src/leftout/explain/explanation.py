@@ -322,7 +322,7 @@ class Raw:
         sensitive: Iterable[Any] | None,
         sources: Sequence[str] | None = None,
     ) -> Raw:
-        columns = columns_of(table, categorical=categorical, unread=drop)
+        columns = columns_of(table, categorical=categorical)
         features = names_of(X)
         check_rows(table, X, len(columns[0]))
         columns, roles = assign(columns, target, sensitive, drop)

@@ -313,7 +313,7 @@ def named_groups(
         raise InputError(
             f"{parameter_label('depth', depth)} is not a number of conditions; give 1, 2 or 3."
         )
-    columns = columns_of(table, categorical=categorical, unread=drop)
+    columns = columns_of(table, categorical=categorical)
     check_rows(table, X, len(columns[0]))
     columns, roles = assign(columns, target, drop=drop)
     aim = next((column for column in columns if roles.get(column.name) == "target"), None)

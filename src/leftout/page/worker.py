@@ -176,11 +176,7 @@ def profiled(source: Source, dictionary: Any = None) -> dict[str, Any]:
     table = rows_of(source.table, sampled_places(n_rows, most))
     with collected_warnings() as notes:
         declared = ColumnDeclarations.of(names, Reading(dictionary=dictionary))
-        try:
-            raw = declared.columns(table)
-        except InputError as error:
-            notes.append(str(error))
-            raw = declared.columns(table, unread=names)
+        raw = declared.columns(table)
         columns, facts = declared.columns_and_types(raw)
     informative = [c for c, fact in zip(columns, facts, strict=True) if fact.read_as != "nothing"]
     copied = {line.column: line.of for line in copies(informative)}

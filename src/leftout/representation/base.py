@@ -38,28 +38,14 @@ _LARGEST = 1e150
 
 @dataclass(frozen=True, kw_only=True)
 class Representation:
-    """What is shared by all rows, in the columns of the features.
+    """What is shared by all rows, in the columns of the features."""
 
-    Attributes
-    ----------
-    name : str
-        What it is called, such as ``PCA`` or ``NMF``.
-    rank : int
-        How many components a group's own PCA has beside it.
-    n_features : int
-    origin : array of shape (n,) or None
-        The point that rows are measured from; None: the one that the centring says.
-    components : array of shape (rank, n) or None
-        Orthonormal rows of a projection; None where it is none.
-    reconstruct : callable or None
-        From rows to what the representation makes of them, where it is no projection.
-    """
-
-    name: str
-    rank: int
+    name: str  # such as PCA or NMF
+    rank: int  # how many components a group's own PCA has beside it
     n_features: int
-    origin: Array | None
-    components: Array | None = None
+    origin: Array | None  # the point that rows are measured from; None: the one of the centring
+    components: Array | None = None  # orthonormal rows of a projection; None where it is none
+    # from rows to what the representation makes of them, where it is no projection
     reconstruct: Callable[[Array], Array] | None = None
 
     @property

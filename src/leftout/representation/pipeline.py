@@ -19,21 +19,11 @@ from leftout.text import listed
 
 @dataclass(frozen=True)
 class SplitPipeline:
-    """The steps of a pipeline, nested ones in line, and which of them is audited.
+    """The steps of a pipeline, and which of them is audited."""
 
-    Attributes
-    ----------
-    steps : list of (str, estimator)
-        In order; a nested pipeline's are named like ``outer__inner``.
-    place : int
-        Of the representation.
-    fitted : bool
-        Whether it came fitted.
-    """
-
-    steps: list[tuple[str, Any]]
-    place: int
-    fitted: bool
+    steps: list[tuple[str, Any]]  # in order; a nested pipeline's are named like outer__inner
+    place: int  # of the representation
+    fitted: bool  # whether it came fitted
 
     @classmethod
     def of(cls, pipeline: Any, step: str | None = None) -> SplitPipeline:

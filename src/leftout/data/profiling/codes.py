@@ -7,6 +7,7 @@ and fall smoothly for a quantity and jump for a code.
 
 from __future__ import annotations
 
+import fnmatch
 import re
 import tomllib
 import unicodedata
@@ -45,6 +46,7 @@ _MOST = 0.8
 
 # Points for whole numbers being a code: of names that say so, that may, that say the contrary.
 NAMED, MAYBE_NAMED, EITHER, QUANTITY = 3, 2, 1, -3
+_POINTS = {"codes": NAMED, "maybe_codes": MAYBE_NAMED, "numbered": MAYBE_NAMED, "either": EITHER}
 
 # Words in names of columns, by what they say.
 WORDS = {
@@ -52,6 +54,9 @@ WORDS = {
     for what, words in tomllib.loads(
         files("leftout.data.profiling").joinpath("words.toml").read_text(encoding="utf-8")
     ).items()
+}
+_PATTERNS = {
+    what: re.compile("|".join(map(fnmatch.translate, words))) for what, words in WORDS.items()
 }
 
 
@@ -209,10 +214,10 @@ def name_says(name: str) -> int:
     words = words_of(name)
     if any(map(_is_quantity, words)):
         return QUANTITY
-    for points, told in ((NAMED, _is_code), (MAYBE_NAMED, _may_be_code)):
-        if any(map(told, words)):  # in the singular: a number of cities is no code
+    for what, points in _POINTS.items():
+        if any(says(what, word) for word in words):  # in the singular: a number of cities is none
             return points
-    return EITHER if any(word in WORDS["either"] for word in words) else 0
+    return 0
 
 
 def words_of(name: str) -> list[str]:
@@ -223,33 +228,16 @@ def words_of(name: str) -> list[str]:
     return re.findall(r"[a-z]+", apart.lower())
 
 
-def _is_code(word: str) -> bool:
-    return (
-        word in WORDS["codes"]
-        or word.startswith(WORDS["code_stems"])
-        or (len(word) > 3 and word.endswith(WORDS["code_ends"]))
-    )
-
-
-def _may_be_code(word: str) -> bool:
-    ends = len(word) > 5 and word.endswith("cat")
-    return (
-        word in WORDS["maybe_codes"] or ends or (is_id(word) and word not in WORDS["identifiers"])
-    )
+def says(what: str, word: str) -> bool:
+    """Whether a word is among those of ``words.toml`` that say something."""
+    return _PATTERNS[what].match(word) is not None
 
 
 def is_id(word: str) -> bool:
     """Whether the last word of a name is that of an identifier."""
-    if word in WORDS["identifiers"] or word.endswith(("code", "guid", "uuid")):
-        return True
-    return word.endswith("id") and word.removesuffix("id") in WORDS["numbered"]
+    return says("identifiers", word) or says("numbered", word)
 
 
 def _is_quantity(word: str) -> bool:
-    if word in WORDS["codes"] or word.startswith(WORDS["code_stems"]):
-        return False
-    return (
-        word in WORDS["quantities"]
-        or word.removesuffix("s") in WORDS["quantities"]
-        or word.endswith(WORDS["quantity_ends"])
-    )
+    counted = says("quantities", word) or says("quantities", word.removesuffix("s"))
+    return (counted or says("quantity_ends", word)) and not says("codes", word)

@@ -142,7 +142,7 @@ def _column_type(column: Column, scores: StandardScores, said: str | None) -> Co
     if len(counts) == 2:
         return _kind(column, "yes/no", " and ".join(map(column.show, present)), overrule="drop")
     if column.declared or (column.categories is not None and column.levels is not None):
-        why = f"{counted(column.n_values, 'value')}, declared" + ", in order" * column.ordered
+        why = f"{counted(column.n_values, 'value')}, declared"
         if _of_digits(column):
             return _kind(column, "code", why, overrule="numeric")
         return _kind(column, "category", why, overrule="drop")
