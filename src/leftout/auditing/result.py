@@ -42,7 +42,6 @@ from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import NamedGroups
 from leftout.linalg.losses import Array
 from leftout.report import pages
-from leftout.report.annex import markdown
 from leftout.settings import Settings
 
 if TYPE_CHECKING:
@@ -383,7 +382,7 @@ class Audit(Serializable):
 
     def annex(self) -> str:
         """A record to file, as Markdown: what was done and found, and what it is evidence of."""
-        return markdown(self.to_dict())
+        return pages.annex(self.to_dict())
 
     def csv(self) -> str:
         """The text of groups.csv."""
