@@ -23,8 +23,9 @@ def explained(found, X, table=None, *, target=None, sensitive=(), what_if=0, row
     seen = [column.name for column in columns if column is not aim and column.name not in hidden]
     sources = sources_of(names_of(X), seen)
     intake = SimpleNamespace(
-        columns=columns, target=aim, positive=None, sensitive=hidden, sources=sources, weights=None
-    )
+        columns=columns, target=aim, positive=None, sensitive=hidden, sources=sources, weights=None,
+        rows=np.arange(len(columns[0])),
+    )  # fmt: skip
     told = explain(found, X, intake, label, rows)
     leading = list(told.by_column())[:what_if]
     steps = Steps(len(leading), None)

@@ -484,16 +484,7 @@ class AuditPipeline:
 
     def explained(self, found: MaxDisparityPartition, report: Report, label: int) -> Explanation:
         """Who they are; what would be without leading columns, and other runs, come later."""
-        told = explain(found, self.X, self.intake, label, self.settings.rows, report)
-        return told if told.rows is None else replace(told, rows=self._numbered(told.rows))
-
-    def _numbered(self, rows: dict[str, Any]) -> dict[str, Any]:
-        """Example rows by their number in the table."""
-        at = self.intake.rows
-        return {
-            side: [{**row, "row": int(at[row["row"]])} for row in each]
-            for side, each in rows.items()
-        }
+        return explain(found, self.X, self.intake, label, self.settings.rows, report)
 
     def mitigated(self, found: MaxDisparityPartition, report: Report) -> Mitigation:
         """Fair PCA of all sides."""

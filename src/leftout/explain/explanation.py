@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leftout.data.binning import most_informative
 from leftout.data.columns import Column, names_of
@@ -216,7 +217,7 @@ def explain(
         outcome=[] if target is None else outcomes(target, group, levels),
         no_outcome=None if target is None else without_outcome(target, group, levels),
         what_if=[],
-        rows=_example_rows(found, label, X, matrix, described, rows) if rows else None,
+        rows=_example_rows(found, label, X, intake.rows, described, rows) if rows else None,
         notes=[
             f"Note: of {len(described)} columns, rules use the {len(telling)} that tell most "
             "about the group."
@@ -229,26 +230,29 @@ def _example_rows(
     found: MaxDisparityPartition,
     label: int,
     X: Any,
-    matrix: Array,
+    numbers: NDArray[np.intp],
     columns: list[Column],
     n_rows: int,
 ) -> dict[str, list[dict[str, Any]]]:
-    """Rows of the group with the highest scores, and of the rest those nearest to its mean."""
-    rest = found.labels_ == 0
+    """Rows of the group with the highest scores, and of the rest those nearest to its mean.
+
+    ``numbers`` are what the table counts them by.
+    """
+    rest, matrix = found.labels_ == 0, np.asarray(X)
     distance = np.sum((matrix - matrix[rest].mean(axis=0)) ** 2, axis=1)
     sides = {
         "left_out": (found.labels_ == label, -np.atleast_2d(found.score_samples(X).T)[label - 1]),
         "rest": (rest, distance),
     }
+
+    def shown(row: int) -> dict[str, Any]:
+        values = {c.name: None if c.missing[row] else c.show(c.values[row]) for c in columns}
+        return {"row": int(numbers[row]), "values": values}
+
     return {
         name: [
-            {
-                "row": row,
-                "values": {
-                    c.name: None if c.missing[row] else c.show(c.values[row]) for c in columns
-                },
-            }
-            for row in np.flatnonzero(side)[np.argsort(far[side], kind="stable")[:n_rows]].tolist()
+            shown(row)
+            for row in np.flatnonzero(side)[np.argsort(far[side], kind="stable")[:n_rows]]
         ]
         for name, (side, far) in sides.items()
     }

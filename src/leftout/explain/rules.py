@@ -196,28 +196,16 @@ def find_rules(
     >>> best.text, best.confidence, best.lift
     ('x0 = red and x1 = 9', 1.0, 4.0)
     """
-    columns = columns_of(table)
-    group = check_left_out(labels, len(columns[0]))
-    binned = [bin_column(column, _BINS) for column in columns]
-    return mine(binned, group, min_support, min_confidence, prune)
-
-
-def mine(
-    columns: Sequence[BinnedColumn],
-    group: Mask,
-    min_support: float,
-    min_confidence: float | None = None,
-    prune: bool = True,
-) -> Rules:
-    """:func:`find_rules` in columns that are cut already."""
-    table, m = Indicators.of(columns), len(group)
-    covered, inside = table.counts(), table.counts(group)
+    columns = [bin_column(column, _BINS) for column in columns_of(table)]
+    group = check_left_out(labels, len(columns[0].codes))
+    every, m = Indicators.of(columns), len(group)
+    covered, inside = every.counts(), every.counts(group)
     # A rule's support is at most that of each of its items.
     frequent = (inside > 0) & (inside / m >= min_support)
     items = np.flatnonzero(frequent & (covered < m) if prune else frequent)
     few = 2 * len(items) < len(covered)  # else counting all pairs is faster than dropping bins
-    table, among = (table.only(items), slice(None)) if few else (table, np.ix_(items, items))
-    both, held = table.pairs()[among], table.pairs(group)[among]
+    pairs, among = (every.only(items), ...) if few else (every, np.ix_(items, items))
+    both, held = pairs.pairs()[among], pairs.pairs(group)[among]
     i, j = np.nonzero(np.triu((held / m >= min_support) & (held > 0)))
     met, count = both[i, j], held[i, j]
     floor = int(group.sum()) / m if min_confidence is None else min_confidence
