@@ -9,8 +9,7 @@ import numpy as np
 
 from leftout.data.columns import columns_of, names_of
 from leftout.data.roles import assign
-from leftout.explain.attribution import search_without
-from leftout.explain.explanation import explain
+from leftout.explain.explanation import explain, search_without
 from leftout.representation.pipeline import sources_of
 from leftout.running import Steps
 

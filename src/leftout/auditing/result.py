@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout import __version__
-from leftout.auditing.answer import answer_of
+from leftout.auditing.answer import Answer, Finding, GroupResult, answer_of, check_finding
 from leftout.auditing.baseline import Baseline
 from leftout.auditing.comparison import Comparison, compare
 from leftout.auditing.gate import ReleaseGate
 from leftout.auditing.given import Audited, audited
-from leftout.auditing.group_result import Answer, Finding, GroupResult, check_finding
 from leftout.auditing.readings import Blanks, Readings
 from leftout.auditing.record import Chunks, PartitionRecord, PcaRecord, TableRecord
 from leftout.data.preparation import PreparedTable

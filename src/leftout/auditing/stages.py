@@ -2,7 +2,7 @@
 
 Whom the search finds, who they are and what Fair PCA does about it is there soon: the first answer.
 Names, costs and evidence take longer. The search for several groups is joint, and so are evidence,
-costs and Fair PCA; everything else is told of each group beside the rest.
+costs and Fair PCA; everything else is of each group beside the rest.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from leftout.auditing import group_selection
+from leftout.auditing.answer import GroupResult
 from leftout.auditing.baseline import learn_baseline
 from leftout.auditing.findings import with_findings
 from leftout.auditing.given import Given, what_is_given
-from leftout.auditing.group_result import GroupResult
 from leftout.auditing.group_selection import FIXED, GroupPlan, few_of
 from leftout.auditing.readings import find_blanks, read_in_other_ways
 from leftout.auditing.record import Chunks
@@ -41,8 +41,7 @@ from leftout.evidence.stability import Stability, restarts
 from leftout.evidence.subgroup_null import TABLES, subgroup_null_test
 from leftout.evidence.surrogates import SurrogateTables
 from leftout.explain import Explanation
-from leftout.explain.attribution import search_without
-from leftout.explain.explanation import explain
+from leftout.explain.explanation import explain, search_without
 from leftout.fair.assessment import afterwards
 from leftout.fair.mitigation import Mitigation, mitigate
 from leftout.groups.known import known_groups
@@ -229,7 +228,7 @@ class AuditPipeline:
             return self._with_baseline(answer)
         if listener is not None:
             listener(answer)
-        later: list[tuple[Callable[[Audit], Audit], bool]] = [  # which are told of at once
+        later: list[tuple[Callable[[Audit], Audit], bool]] = [  # which are heard of at once
             (self._subgroups, True),
             (self._afterwards, False),
             (self._costs, True),
@@ -463,7 +462,7 @@ class AuditPipeline:
         """With what searches without leading columns say of the group."""
         if not now.alone:
             return now
-        found, told = now.examined, now.explanation
+        found, explanation = now.examined, now.explanation
         if not self._whole:  # the group that the same search finds in the part
             size = found.left_out_.share
             found = clone(self.search).set_params(min_group_size=None, group_size=size)
@@ -471,10 +470,10 @@ class AuditPipeline:
         X, sources = self.part.to_numpy(), self.intake.sources
         leading = []
         if len(set(sources)) > 2 and found.representation is None:  # it cannot see fewer features
-            leading = list(told.by_column())[:_WHAT_IF]
+            leading = list(explanation.by_column())[:_WHAT_IF]
         steps = Steps(len(leading), self.stages.report)
         what_if = search_without(found, X, sources, leading, steps, self.weights)
-        return now.each(explanation=[replace(told, what_if=what_if)])
+        return now.each(explanation=[replace(explanation, what_if=what_if)])
 
     def _read_otherwise(self, now: Audit) -> Audit:
         """With who is left out under other readings of the table."""

@@ -37,9 +37,9 @@ GROUP, REST_NAME, OTHERS = "left-out group", "rest", "all others"
 class PredictionTarget:
     """What is predicted, for the rows where it is known.
 
-    ``name`` is the column's, ``text`` what is told of it: which of two classes counts.
+    ``name`` is the column's, ``text`` what it is called: which of two classes counts.
     ``classes`` are the names of what ``values`` are codes of; none where these are numbers.
-    ``positive`` is the code of the class whose rate is told.
+    ``positive`` is the code of the class whose rate is shown.
     """
 
     name: str

@@ -8,29 +8,60 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
+from leftout.checks import generator, parameters_of
 from leftout.data.binning import most_informative
 from leftout.data.columns import Column, names_of
 from leftout.data.preparation import PreparedTable
 from leftout.data.roles import levels_of
-from leftout.explain.alignment import Alignment, align, describe_claims
-from leftout.explain.attribution import WhatIf
+from leftout.evidence.stability import pairwise_jaccard
+from leftout.explain.alignment import Alignment, align
 from leftout.explain.rules import Rule, find_rules
 from leftout.explain.sentence import Sentence, describe
 from leftout.files import Serializable
 from leftout.groups.decomposition import by_source
-from leftout.groups.measured import measure
+from leftout.groups.fitted import for_same_size
+from leftout.groups.measured import measure, measured
 from leftout.groups.outcome import Outcome, outcomes, without_outcome
 from leftout.groups.partition import MaxDisparityPartition
-from leftout.linalg.losses import Array, losses_by_feature
-from leftout.running import Report, Steps
-from leftout.text import as_name, listed, number, percent
+from leftout.linalg.losses import Array, losses_by_feature, summarise
+from leftout.running import Report, Steps, imap_ordered, one_thread
 
-# Below this strength a column is not alike.
-_WEAK = 0.05
-_SHOWN = 3
-# Rules that are told, and the columns that they may use.
+# Rules that are listed, and the columns that they may use.
 _RULES, RULE_COLUMNS = 50, 200
+
+
+@parameters_of(measured)
+def feature_losses(*args: Any, **named: Any) -> Array:
+    r"""Split every group's loss over the features, exactly.
+
+    Under ``excess``, feature j's part of a group's loss is
+
+    .. math:: (\|(G - GP)_j\|^2 - \|(G - G P_G)_j\|^2) / |G|,
+
+    what the feature's reconstruction errors under the shared PCA exceed those under the group's own
+    by. A part can be negative: the group's own PCA trades one feature for another.
+
+    Parameters
+    ----------
+    X, labels, n_components, representation, loss, centering
+        As for :func:`leftout.group_losses`.
+
+    Returns
+    -------
+    array of shape (n_groups, n)
+        Each row sums to the group's entry in :func:`leftout.group_losses`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    >>> feature_losses(X, [0, 0, 1, 1], 1)
+    array([[0., 0.],
+           [0., 1.]])
+    """
+    return losses_by_feature(*measured(*args, **named).in_columns())
 
 
 class FeatureLoss(NamedTuple):
@@ -54,6 +85,37 @@ def by_feature(losses: Array, features: list[str], sources: list[str]) -> list[F
     rest, left_out = losses.tolist()
     every = zip(features, sources, parts.tolist(), shares.tolist(), left_out, rest, strict=True)
     return sorted((FeatureLoss(*line) for line in every), key=lambda line: -abs(line.disparity))
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhatIf(Serializable):
+    """The best disparity that a search finds when one feature is left out.
+
+    Attributes
+    ----------
+    feature : str
+        Or the raw column, where several features were made from it: they go together.
+    disparity : float
+        With the feature as it is.
+    without : float
+        When it is left out. Components are as many as before, or as many as leave something out of
+        what is left; 0 where that cannot be.
+    gone : float
+        The share of the disparity that goes; negative where it grows.
+    overlap : float
+        Without the feature: the share of rows left out by either search that both leave out.
+    """
+
+    also = ("gone",)
+
+    feature: str
+    disparity: float
+    without: float
+    overlap: float
+
+    @property
+    def gone(self) -> float:
+        return 1.0 - self.without / self.disparity
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -81,7 +143,7 @@ class Explanation(Serializable):
     notes : list of str
         What to bear in mind.
     untold : list of Alignment
-        Lines of which only the column may be told, since too few rows are alike or are not.
+        Lines of which only the column may be named, since too few rows are alike or are not.
     """
 
     hidden = ("untold",)
@@ -97,36 +159,6 @@ class Explanation(Serializable):
     rows: dict[str, list[Any]] | None = None
     notes: list[str] = field(default_factory=list)
     untold: list[Alignment] = field(default_factory=list)
-
-    def summary(self) -> str:
-        """Who they are in plain words, a line for each question."""
-        parts = self.by_column()
-        total = sum(parts.values())
-        shares = [f"{as_name(c)} ({percent(p / total)})" for c, p in list(parts.items())[:_SHOWN]]
-        more = [f"{len(parts) - _SHOWN} more"] * (len(parts) > _SHOWN)
-        alike = [a for a in self.alignment if a.searched and a.strength >= _WEAK and a.matters]
-        named = [f"{line} (strength {line.strength:.2f})" for line in alike[:_SHOWN]]
-        lines = [
-            self.sentence_text,
-            f"Features: the disparity of {number(total)} is made up by {listed(shares + more)}.",
-            f"Looks like: {'; '.join(named) or 'no single column that was searched'}.",
-        ]
-        hidden = [line for line in self.alignment if not line.searched]
-        if hidden:
-            lines.append(f"Kept out of the search: {describe_claims(hidden)}")
-        outcomes = sorted(self.outcome, key=lambda outcome: -abs(outcome.gap.value))
-        lines += [f"Outcome: {outcome}." for outcome in outcomes[:_SHOWN]]
-        if self.no_outcome_text:
-            lines.append(f"Outcome: {self.no_outcome_text}")
-        if self.what_if:
-            each = [
-                f"without {as_name(w.feature)} {number(w.without)}" for w in self.what_if[:_SHOWN]
-            ]
-            lines.append(f"What if (sensitivity, not causation): {listed(each)} remain.")
-        return "\n".join(lines + self.notes)
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def __repr__(self) -> str:
         who = None if self.sentence is None else self.sentence.text
@@ -256,3 +288,54 @@ def _example_rows(
         ]
         for name, (side, far) in sides.items()
     }
+
+
+def search_without(
+    found: MaxDisparityPartition,
+    X: Array,
+    sources: list[str],
+    leading: list[str],
+    steps: Steps,
+    weights: Array | None = None,
+) -> list[WhatIf]:
+    """Search again without the features of each leading source.
+
+    Sensitivity, not causation: a feature may matter for the search without mattering for why people
+    are as they are, and features that say the same stand in for each other.
+    """
+    search = for_same_size(found).set_params(n_components=found.n_components_, n_jobs=1)
+    rngs = generator(found.random_state).spawn(len(leading))
+    tasks = [
+        (search, np.delete(X, [name == source for name in sources], axis=1), rng, weights)
+        for source, rng in zip(leading, rngs, strict=True)
+    ]
+    with one_thread():
+        results = list(imap_ordered(_again, tasks, found.n_jobs, steps, "what if"))
+    return [
+        WhatIf(
+            feature=source,
+            disparity=found.disparity_,
+            without=without,
+            overlap=float(pairwise_jaccard(np.stack([labels, found.labels_]))[0, 1]),
+        )
+        for source, (without, labels) in zip(leading, results, strict=True)
+    ]
+
+
+def _again(
+    search: MaxDisparityPartition, X: Array, rng: np.random.Generator, weights: Array | None
+) -> tuple[float, NDArray[np.intp]]:
+    """Disparity and labels of a search on what is left of a table."""
+    d = min(search.n_components, _rank(X, search.centering) - 1)
+    if d < 1:  # one component represents every row, or one feature is left
+        return 0.0, np.zeros(len(X), dtype=np.intp)
+    again = clone(search).set_params(n_components=d, random_state=rng)
+    again.fit(X, sample_weight=weights)
+    return again.disparity_, again.labels_
+
+
+def _rank(X: Array, centering: str) -> int:
+    """Dimensions that the table varies in."""
+    moments = summarise(X, "global" if centering == "paper" else centering).moments
+    values = np.linalg.eigvalsh(moments.second[0])
+    return int(np.sum(values > values[-1] * max(X.shape) * np.finfo(float).eps))

@@ -32,16 +32,17 @@ def page(data: Data, to_file: bool = False) -> str:
 
 def first_screen(data: Data) -> str:
     """The answer below its headline: cards, lines, the bar of three parts, the table of costs."""
-    return _templates().get_template("screen.html").render(_shown(data))
+    return _templates().get_template("screen.html").render(_shown(data, linked=False))
 
 
-def _shown(data: Data, to_file: bool = False) -> dict[str, Any]:
-    """What templates are given."""
+def _shown(data: Data, to_file: bool = False, linked: bool = True) -> dict[str, Any]:
+    """What templates are given; ``linked``: words lead to the glossary, which is there."""
     each = [group_section(data, group) for group in data["groups"]]
     several = each if len(each) > 1 else []
     whole = {**data, **({} if several else each[0]), "findings": data["findings"]}
     more = {
         "annex": to_file,
+        "linked": linked,
         "answers": {finding["code"]: finding for finding in data["findings"]},
         "part_names": PART_NAMES,
         "verdicts": VERDICTS,
