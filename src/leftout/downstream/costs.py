@@ -83,14 +83,13 @@ def harm(
 ) -> Harm:
     """Predict a target from all columns and from the components of three PCAs, and compare sides.
 
-    These are a shared PCA, Fair PCA for the groups, and MinimaxPCA, which protects every group of
-    as many rows as the smallest of them without being given any. Every row is predicted by models that
-    have not seen it: whatever learns, learns on the other folds. What the shared PCA costs a side
-    is its error there minus the error from all columns; what Fair PCA or MinimaxPCA gives back is
-    the shared PCA's error minus its own. MinimaxPCA, which takes longest, plays four rounds, is
+    These are a shared PCA, Fair PCA for the groups, and MinimaxPCA, which is given no group, and
+    protects every one of as many rows as the smallest of them. Every row is predicted by models
+    that have not seen it: whatever learns, learns on the other folds. What the shared PCA costs a
+    side is its error there minus the error from all columns; what Fair PCA or MinimaxPCA gives back
+    is the shared PCA's error minus its own. MinimaxPCA, which takes longest, plays four rounds, is
     fitted when folds are dealt for the first time only, and not to tables that have more than 200
-    rows and columns. Harm is a cost that is larger
-    for a group than for the rest, in errors and in AUC (of numbers, R2), from a model that does
+    rows and columns. Harm is a cost that is larger for a group than for the rest, in errors and in AUC (of numbers, R2), from a model that does
     better than always guessing the same. A different rate of the target alone is none.
 
     Parameters

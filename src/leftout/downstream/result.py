@@ -139,7 +139,7 @@ class GroupComparison(Serializable):
 
 @dataclass(frozen=True)
 class Harm(GroupComparison):
-    """What a shared PCA costs a group when somebody predicts from it, and what mitigation gives back.
+    """What a shared PCA costs a group when somebody predicts from it, and what helps.
 
     Attributes
     ----------
