@@ -89,8 +89,9 @@ def harm(
     side is its error there minus the error from all columns; what Fair PCA or MinimaxPCA gives back
     is the shared PCA's error minus its own. MinimaxPCA, which takes longest, plays four rounds, is
     fitted when folds are dealt for the first time only, and not to tables that have more than 200
-    rows and columns. Harm is a cost that is larger for a group than for the rest, in errors and in AUC (of numbers, R2), from a model that does
-    better than always guessing the same. A different rate of the target alone is none.
+    rows and columns. Harm is a cost that is larger for a group than for the rest, in errors and in
+    AUC (of numbers, R2), from a model that does better than always guessing the same. A different
+    rate of the target alone is none.
 
     Parameters
     ----------
