@@ -9,7 +9,7 @@ from typing import Any
 from numba import njit
 from numba.core import event
 
-from leftout.running import Report
+Report = Callable[[str, int, int], None]  # what is done, how many steps are, and of how many
 
 # What people read who wait for it.
 COMPILING = "compiling, the first time only"
@@ -59,11 +59,12 @@ class _Started(event.Listener):
 @contextmanager
 def saying_so(report: Report) -> Iterator[Report]:
     """A report of progress that says so, too, when kernels are compiled."""
-    last = ["", 0, 1]
+    last = ("", 0, 1)
 
     def remember(what: str, done: int, total: int) -> None:
-        last[:] = what, done, total
-        report(what, done, total)
+        nonlocal last
+        last = what, done, total
+        report(*last)
 
     def compiling() -> None:
         what, done, total = last

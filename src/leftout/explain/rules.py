@@ -156,37 +156,18 @@ def find_rules(
     min_confidence: float | None = None,
     prune: bool = True,
 ) -> Rules:
-    """Find all rules "if this holds (and that), the row is in the group".
+    """Find all rules "if this holds (and that), the row is in the group", by falling lift.
 
-    Parameters
-    ----------
-    table : raw table of m rows
-        Numbers are cut into at most five intervals, categories keep their names, and missing is a
-        value.
-    labels : array of shape (m,)
-        1 or True where a row is in the group, else 0.
-    min_support : float, default=0.01
-        Least share of all rows that satisfy the antecedents and are in the group.
-    min_confidence : float or None, default=None
-        Least share of the rows satisfying the antecedents that are in the group. None: the group's
-        share of all rows, that is a lift of 1.
-    prune : bool, default=True
-        Drop what holds for all rows, a pair that is no better than one of its halves, and a rule
-        that covers the same rows as a rule before it.
+    Numbers are cut into at most five intervals, categories keep their names, and missing is a
+    value. Rules have a ``min_support`` (share of all rows that satisfy the antecedents and are in
+    the group) and a ``min_confidence`` (share of the former that are in the group; None: as in all
+    rows, a lift of 1). ``prune`` drops what holds for all rows, a pair that is no better than one
+    of its halves, and a rule that covers the same rows as one before it. Of more than 50,000 rules
+    those of highest confidence are kept.
 
-    Returns
-    -------
-    Rules
-        By falling lift, then count; of more than 50,000 those of highest confidence.
-
-    Notes
-    -----
     With I items (a few per column) all pairs cost O(m I^2) multiplications, at the speed of BLAS,
-    and memory for a block of rows.
-
-    References
-    ----------
-    Agrawal, Imielinski and Swami (1993), Mining association rules between sets of items.
+    and memory for a block of rows (Agrawal, Imielinski and Swami 1993, Mining association rules
+    between sets of items).
 
     Examples
     --------
