@@ -10,11 +10,9 @@ import pandas as pd
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
 
-from leftout import MaxDisparityPartition, datasets, explain, trust
+import leftout
+from leftout import MaxDisparityPartition, datasets, trust
 
 GUIDE = Path(__file__).parent / "guide"
 
@@ -22,11 +20,7 @@ GUIDE = Path(__file__).parent / "guide"
 def explanation():
     """What the demo's disparity is made of, and which columns the group looks like."""
     table = datasets.load_demo()
-    features = table.drop(columns="approve")
-    encode = make_pipeline(SimpleImputer(strategy="median"), MinMaxScaler())
-    X = encode.set_output(transform="pandas").fit_transform(features)
-    found = MaxDisparityPartition(group_size=200, random_state=0).fit(X)
-    explained = explain.group(found, X, table, target="approve", what_if=0)
+    explained = leftout.audit(table, target="approve", group_size=200, quick=True).explanation
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     parts = pd.Series(explained.by_column()).sort_values(key=abs)[-12:]
     colours = ["tab:orange" if part > 0 else "tab:blue" for part in parts]

@@ -34,7 +34,7 @@ found = leftout.audit(
     n_restarts=0,
     n_surrogates=0,
 )
-print("What was audited:", found.audited.told)
+print("What was audited:", found.audited.text)
 print(found.answer.fact)
 print("Who:", found.answer.who)
 

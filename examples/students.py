@@ -32,7 +32,7 @@ found = leftout.trust(
 
 print(leftout.explain.describe(table, found.partition.labels_))
 print(found.verdict, found.verdict_name)
-print(found.parts.told)
+print(found.parts.text)
 
 # %%
 # Most of what these students lose, tables with the same values in every column lose as well: rare

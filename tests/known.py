@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from leftout import FairPCA, MaxDisparityPartition
+from leftout.auditing.answer import GroupResult
 from leftout.auditing.findings import with_findings
-from leftout.auditing.group_result import GroupResult
 from leftout.auditing.readings import AS_CATEGORIES, OneReading, Readings
 from leftout.auditing.result import Audit
 from leftout.data.columns import column_of
@@ -37,8 +37,7 @@ from leftout.evidence.stability import Membership, Stability
 from leftout.evidence.verdict import Trust
 from leftout.explain import explanation as explanation_module
 from leftout.explain.alignment import Alignment
-from leftout.explain.attribution import WhatIf
-from leftout.explain.explanation import Explanation
+from leftout.explain.explanation import Explanation, WhatIf
 from leftout.explain.rules import find_rules
 from leftout.explain.sentence import Sentence
 from leftout.fair.assessment import Afterwards, ProjectionLosses

@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 import known
+from leftout.auditing.answer import GroupResult
 from leftout.auditing.findings import with_findings
-from leftout.auditing.group_result import GroupResult
 from leftout.data.conditions import Condition
 from leftout.downstream.outcomes import VARIANTS
 from leftout.downstream.result import Figure

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import naive
+from explaining import explained
 from known import compare_outcome
-from leftout import MaxDisparityPartition, datasets, explain
+from leftout import MaxDisparityPartition, datasets
 from leftout.data.columns import column_of
 from leftout.data.roles import levels_of
 from leftout.explain.alignment import align, holm
@@ -331,7 +332,7 @@ def test_differences_of_outcomes_are_standardised():
 def test_rows_are_the_deepest_and_the_most_typical():
     X, _ = datasets.make_planted(200, 6, 2, 40, random_state=0)
     found = MaxDisparityPartition(2, group_size=40, random_state=0).fit(X)
-    rows = explain.group(found, X, what_if=0, rows=2).rows
+    rows = explained(found, X, rows=2).rows
     scores = found.score_samples(X)
     assert [row["row"] for row in rows["left_out"]] == np.argsort(-scores)[:2].tolist()
     rest = np.flatnonzero(found.labels_ == 0)

@@ -20,8 +20,8 @@ import leftout.data.sources
 import paper_data
 from leftout import TableEncoder, audit, datasets
 from leftout.auditing import group_selection
+from leftout.auditing.answer import STATUSES
 from leftout.auditing.findings import with_findings
-from leftout.auditing.group_result import STATUSES
 from leftout.auditing.schema import schema
 from leftout.cli import main
 from leftout.data.preparation import proportional

@@ -16,7 +16,8 @@ import pytest
 from click.testing import CliRunner
 
 import naive
-from leftout import MaxDisparityPartition, TableEncoder, audit, datasets, explain
+from explaining import explained
+from leftout import MaxDisparityPartition, TableEncoder, audit, datasets
 from leftout.cli import main
 from leftout.explain.rules import find_rules
 from paper.frequency import rule_frequency
@@ -463,9 +464,9 @@ def test_the_searched_are_told_from_what_was_kept_out(table):
     X = table[[f"score {i}" for i in range(6)]].fillna(0.0)
     found = MaxDisparityPartition(2, group_size=70, random_state=0).fit(X)
     raw = X.assign(told=np.where(found.labels_ == 1, "in", "out"), other=table["town"])
-    kept_out = explain.group(found, X, raw, sensitive=["told"], what_if=0)
+    kept_out = explained(found, X, raw, sensitive=["told"])
     assert "told" not in {each.column for each in kept_out.sentence.conditions}
     assert kept_out.alignment[0].column == "told" and not kept_out.alignment[0].searched
     assert all(line.searched for line in kept_out.alignment if line.column.startswith("score"))
-    seen = explain.group(found, X.to_numpy(), raw, what_if=0)
+    seen = explained(found, X.to_numpy(), raw)
     assert seen.sentence.text == "told = in"

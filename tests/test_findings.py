@@ -15,9 +15,8 @@ from rich.console import Console
 import cells
 import known
 from golden import page_of
-from leftout.auditing.answer import headline
+from leftout.auditing.answer import Answer, headline
 from leftout.auditing.findings import with_findings
-from leftout.auditing.group_result import Answer
 from leftout.auditing.readings import Blanks
 from leftout.cli import terminal
 from leftout.evidence.duplicate_rows import find_repeats

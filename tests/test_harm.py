@@ -30,7 +30,7 @@ from leftout import (
 )
 from leftout.checks import generator
 from leftout.datasets import make_planted
-from leftout.downstream.cross_validation import assign_folds
+from leftout.downstream.costs import assign_folds
 from leftout.downstream.metrics import Difference, bootstrap_sums, interval
 from leftout.downstream.outcomes import VARIANTS, prediction_target
 from leftout.linalg.significance import Interval

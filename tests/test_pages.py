@@ -13,6 +13,7 @@ import known
 import known_several
 from golden import page_lines, page_of, same
 from leftout.linalg.significance import Interval
+from leftout.report import pages
 
 FOUND = {"full": known.audit, "bare": known.bare, "several": known_several.audit}
 
@@ -34,7 +35,10 @@ def test_whoever_swaps_two_groups_is_seen():
 def test_the_answer_of_one_group():
     found = known.audit()
     lines = page_lines(found)
-    assert f"h1 {found.headline()}" in lines and "h2 How much variance is kept" in lines
+    assert (
+        f"h1 {found.headline()}" in lines
+        and "h2 How much variance the shared PCA keeps, and their own would" in lines
+    )
     at = lines.index("dt Why")
     assert lines[at + 2 : at + 6] == [
         "[fill covariance, width: 35.4%] [fill values, width: 24.5%] [fill own, width: 40.1%]",
@@ -44,6 +48,16 @@ def test_the_answer_of_one_group():
     ]
     asked = [line for line in lines if line.startswith("  code: ")]
     assert [line.split(" | ")[0] for line in asked] == [f"  code: {f.code}" for f in found.findings]
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_words_beside_numbers_lead_to_the_glossary(name):
+    page, one = page_of(FOUND[name]()), name != "several"
+    linked = set(re.findall(r'class="term" href="#([^"]+)"', page))
+    assert {"term-covers", "term-parts", "term-gap", "term-shared", "term-own"} <= linked
+    assert ({"term-verdict", "term-group", "term-loss", "term-ceiling"} <= linked) == one
+    assert linked <= set(re.findall(r'<dt id="([^"]+)"', page))
+    assert "term" not in pages.first_screen(FOUND[name]().to_dict()).split('"')
 
 
 def test_what_costs_are_told_of_numbers():

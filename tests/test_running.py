@@ -18,11 +18,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from numba.core import event
 from threadpoolctl import threadpool_info
 
 import leftout
 from leftout import audit, datasets
 from leftout.cli import main
+from leftout.compiling import saying_so
 from leftout.running import Steps, collected_warnings, imap_ordered, one_thread, warn
 
 QUICK = {"n_components": 2, "n_surrogates": 3, "n_restarts": 2, "group_size": 30}
@@ -151,3 +153,18 @@ def test_without_a_folder_for_the_cache_kernels_are_compiled_anew():
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "60"
     assert done.stderr.count("finds no folder to keep its compiled kernels in") == 1
+
+
+def test_who_waits_hears_that_kernels_are_compiled():
+    heard = []
+    with saying_so(lambda *step: heard.append(step)) as report:
+        report("who is left out", 3, 10)
+        with event.trigger_event("numba:compile", data={}):
+            report("who is left out", 4, 10)
+    with event.trigger_event("numba:compile", data={}):
+        pass
+    assert heard == [
+        ("who is left out", 3, 10),
+        ("who is left out (compiling, the first time only)", 3, 10),
+        ("who is left out", 4, 10),
+    ]

@@ -22,12 +22,9 @@ def test_the_terminal():
     same("terminal", on_terminal(terminal.show_audit, found, True))
 
 
-def test_one_group_has_two_sides():
+def test_one_group_has_its_costs_and_findings():
     lines = on_terminal(terminal.show_audit, known.audit())
     assert " ".join(lines).startswith(known.audit().headline())
-    assert table(lines, "rows") == [["rows", "1,267", "8,743"]]
-    assert table(lines, "average loss")[0][1:] == ["0.627", "0.043"]
-    assert table(lines, "paid = yes")[0][1:] == ["27.7%", "73.3%"]
     whole = on_terminal(terminal.show_audit, known.audit(), True)
     answers = [row for row in table(whole) if row[0] in ("P001", "M002", "K001")]
     assert [row[2] for row in answers] == ["found"] * 3

@@ -9,7 +9,7 @@ import pytest
 
 import naive
 from leftout import MaxDisparityPartition
-from leftout.explain.attribution import _rank
+from leftout.explain.explanation import _rank
 from leftout.groups.problem_setup import build_problem
 from leftout.linalg import bounds
 from leftout.linalg.losses import CENTERINGS, WIDE

@@ -190,7 +190,8 @@ def test_a_report_has_no_exponents():
         table.loc[group, column] = table.loc[group, column].sample(frac=1, random_state=0).values
     found = leftout.audit(table, target="income", n_surrogates=0, group_size=60, n_restarts=0)
     lines = cells.Page(found.html()).lines
-    text = "\n".join([*lines, found.summary(), found.explanation.summary()])
+    told = map(str, found.explanation.alignment)
+    text = "\n".join([*lines, found.summary(), *told])
     assert not [line for line in text.splitlines() if EXPONENT.search(line)]
 
 

@@ -2,8 +2,8 @@
 from leftout import datasets as datasets
 from leftout import explain as explain
 from leftout import solvers as solvers
+from leftout.auditing.answer import Finding as Finding
 from leftout.auditing.comparison import Comparison as Comparison
-from leftout.auditing.group_result import Finding as Finding
 from leftout.auditing.result import Audit as Audit
 from leftout.data.encoder import TableEncoder as TableEncoder
 from leftout.data.sources import register_format as register_format

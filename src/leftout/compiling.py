@@ -1,12 +1,18 @@
 """Kernels: functions that Numba compiles, and keeps on disk where it finds a folder for that."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 from numba import njit
+from numba.core import event
 
+Report = Callable[[str, int, int], None]  # what is done, how many steps are, and of how many
+
+# What people read who wait for it.
+COMPILING = "compiling, the first time only"
 # Kernels let go of the interpreter lock and divide as IEEE does.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
@@ -35,3 +41,34 @@ def _say_once() -> None:
         RuntimeWarning,
         stacklevel=2,
     )
+
+
+class _Started(event.Listener):
+    """Calls a function when a kernel begins to be compiled, and is not found on disk."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self.call = call
+
+    def on_start(self, event: Any) -> None:
+        self.call()
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+@contextmanager
+def saying_so(report: Report) -> Iterator[Report]:
+    """A report of progress that says so, too, when kernels are compiled."""
+    last = ("", 0, 1)
+
+    def remember(what: str, done: int, total: int) -> None:
+        nonlocal last
+        last = what, done, total
+        report(*last)
+
+    def compiling() -> None:
+        what, done, total = last
+        report(f"{what} ({COMPILING})" if what else COMPILING, done, total)
+
+    with event.install_listener("numba:compile", _Started(compiling)):
+        yield remember

@@ -73,14 +73,6 @@ def is_number(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
-def _components(text: str) -> int | float:
-    bare = text.strip()
-    number = int(bare) if is_number(bare) else float(bare)
-    if isinstance(number, float) and not 0.0 < number < 1.0:
-        raise ValueError
-    return number
-
-
 def _size(text: str) -> int | float:
     bare = text.strip()
     if is_number(bare) and int(bare) > 0:
@@ -216,7 +208,7 @@ class Settings(Reading):
     sheet: str | None = _set(None, "sheet of an Excel file; else the first", "--sheet", "NAME")
     n_components: int | float = _set(
         0.8, "components: a number, or the share of variance to exceed", "--components", "0.8|9",
-        takes=_components, page="Components of the PCA",
+        takes=_size, page="Components of the PCA",
         valid="a share of variance (0.8), or a number of components (9)",
     )  # fmt: skip
     min_group_size: int | float | None = _set(

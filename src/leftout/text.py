@@ -212,7 +212,7 @@ def share_between(low: float, high: float) -> float | str:
 
 
 def shown_share(share: float | str) -> str:
-    """A share as per cent, or what is told of it in words."""
+    """A share as per cent, or what is said of it in words."""
     return share if isinstance(share, str) else percent(share)
 
 

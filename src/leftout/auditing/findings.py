@@ -14,14 +14,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
-from leftout.auditing.answer import answer_of
-from leftout.auditing.group_result import (
+from leftout.auditing.answer import (
     FOUND,
     NOT_APPLICABLE,
     NOT_FOUND,
     NOT_RUN,
     Finding,
     GroupResult,
+    answer_of,
 )
 from leftout.auditing.result import Audit
 from leftout.auditing.small_cells import without_small_cells
@@ -39,7 +39,7 @@ from leftout.text import as_name, counted, leading, listed, number, percent, poi
 
 # Yes, no, None (not run) or a status; the detail; a caution, where there is one.
 Answered = tuple[bool | str | None, str] | tuple[bool | str | None, str, str]
-# What these say where nothing is left of what they look at, since it is of too few rows to be told.
+# What these say where nothing is left of what they look at, since it is of too few rows.
 _NOTHING_SEEN = {"O001": NOT_APPLICABLE, "T004": False, "T007": False}
 # Words of column names that a caution has room for.
 _SHORT = 5
@@ -261,9 +261,10 @@ def _described(audit: Audit, group: GroupResult) -> Answered:
 def _aligned(audit: Audit, group: GroupResult) -> Answered:
     if not audit.intake.sensitive:
         return NOT_APPLICABLE, _no_sensitive()
-    told = group.explanation
+    explanation = group.explanation
     lines, untold = (
-        [line for line in of if not line.searched] for of in (told.alignment, told.untold)
+        [line for line in of if not line.searched]
+        for of in (explanation.alignment, explanation.untold)
     )
     if not lines and not untold:
         detail = "No sensitive column varies, so there was nothing to compare with."

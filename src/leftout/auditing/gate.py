@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
+from leftout.auditing.answer import FOUND, NOT_FOUND, Finding, GroupResult
 from leftout.auditing.comparison import audited, compare
-from leftout.auditing.group_result import FOUND, NOT_FOUND, Finding, GroupResult
 from leftout.downstream.outcomes import GROUP
 from leftout.errors import GateError, InputError, parameter_label
 from leftout.text import number, percent

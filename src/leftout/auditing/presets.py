@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from leftout.checks import check_choice, check_whole
 from leftout.errors import InputError, parameter_label
@@ -26,20 +26,17 @@ PRESETS = {
 
 
 class _Clash(NamedTuple):
-    """Two settings that do not go together, and why; by default whatever is asked of each."""
+    """Two settings that do not go together, why, and when: by default where both are given."""
 
     one: str
     other: str
     why: str
-    when_one: Callable[[Any], bool] | None = None
-    when_other: Callable[[Any], bool] | None = None
+    when: Callable[[Settings], bool] | None = None
 
-    def holds(self, asked: Settings) -> bool:
-        given = asked.asked()
-        each = ((self.one, self.when_one), (self.other, self.when_other))
-        return all(
-            name in given if when is None else when(getattr(asked, name)) for name, when in each
-        )
+    def holds(self, asked: Settings, given: Container[str]) -> bool:
+        if self.when is not None:
+            return self.when(asked)
+        return self.one in given and self.other in given
 
     def sentence(self, asked: Settings) -> str:
         one, other = (_as_asked(asked, name) for name in (self.one, self.other))
@@ -55,25 +52,27 @@ _CLASHES = (
     _Clash("preset", "features", _ENCODED),
     _Clash("preset", "pipeline", _ENCODED),
     _Clash("preset", "n_groups", "it is a protocol for one left-out group"),
-    _Clash("preset", "group_size", _SIZED, None, lambda size: size not in (None, TENTH)),
-    _Clash("preset", "n_surrogates", _SIZED, None, lambda count: count not in (0, 99)),
+    _Clash("preset", "group_size", _SIZED,
+           lambda s: s.preset is not None and s.group_size not in (None, TENTH)),
+    _Clash("preset", "n_surrogates", _SIZED,
+           lambda s: s.preset is not None and s.n_surrogates not in (0, 99)),
     _Clash("rows", "min_cell", "rows that are shown are single ones; if these may be handed on, "
-           "switch that off with 0", None, lambda fewest: fewest > 1),
+           "switch that off with 0", lambda s: s.rows != 0 and s.min_cell > 1),
     _Clash("n_groups", "encoding", "how far the target's means decide who is left out is looked at "
            "for one group alone"),
     _Clash("n_groups", "group_size", "that sizes one left-out group; auto sizes groups by the "
-           "evidence, too", None, lambda size: size == EVIDENCE),
-    _Clash("n_groups", "quick", _COUNTED, lambda count: count == AUTO),
-    _Clash("n_groups", "n_surrogates", _COUNTED, lambda count: count == AUTO,
-           lambda count: not can_tell(count)),
+           "evidence, too", lambda s: s.n_groups != 1 and s.group_size == EVIDENCE),
+    _Clash("n_groups", "quick", _COUNTED, lambda s: s.n_groups == AUTO and s.quick),
+    _Clash("n_groups", "n_surrogates", _COUNTED,
+           lambda s: s.n_groups == AUTO and not can_tell(s.n_surrogates)),
     _Clash("weights", "n_groups", "rows with weights are searched for one left-out group"),
-    _Clash("weights", "group_size", "evidence for sizes counts every row once", None,
-           lambda size: size == EVIDENCE),
+    _Clash("weights", "group_size", "evidence for sizes counts every row once",
+           lambda s: s.weights is not None and s.group_size == EVIDENCE),
     _Clash("weights", "encoding", "the target's means count every row once"),
     _Clash("weights", "preset", "it counts every row once"),
-    _Clash("group_size", "quick", _COMPARED, lambda size: size == EVIDENCE),
-    _Clash("group_size", "n_surrogates", _COMPARED, lambda size: size == EVIDENCE,
-           lambda count: not count),
+    _Clash("group_size", "quick", _COMPARED, lambda s: s.group_size == EVIDENCE and s.quick),
+    _Clash("group_size", "n_surrogates", _COMPARED,
+           lambda s: s.group_size == EVIDENCE and not s.n_surrogates),
 )  # fmt: skip
 # What says nothing without another setting.
 _NEEDED = {
@@ -94,7 +93,7 @@ def settled(asked: Settings) -> Settings:
     check_n_groups(asked.n_groups, asked.group_size)
     given = asked.asked()
     for clash in _CLASHES:
-        if clash.holds(asked):
+        if clash.holds(asked, given):
             raise InputError(clash.sentence(asked))
     for name, (needed, why) in _NEEDED.items():
         if name in given and needed not in given:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,7 @@ class Blanks(Serializable):
     others : int
         Columns that are missing together with it.
     known : bool
-        Whether the group is told by cells that are there, rather than by missing ones.
+        Whether cells that are there mark the group, rather than by missing ones.
     group, rest : float
         The share of either side whose cells are so.
     """
@@ -211,14 +211,6 @@ class Readings(Serializable):
         )
 
 
-class _Otherwise(NamedTuple):
-    """What a search sees when one choice is made otherwise."""
-
-    choice: str
-    X: Array
-    n_components: int
-
-
 def read_in_other_ways(
     found: MaxDisparityPartition, intake: PreparedTable, settings: Settings
 ) -> Readings | None:
@@ -238,14 +230,14 @@ def read_in_other_ways(
         search.set_params(group_size=sizes[0] if len(sizes) == 1 else sizes)
         group = _left_out(search, intake.X[rows], found.n_components_, weights)
     masks, lines = [group], []
-    for other in _ways(found, intake, settings):
+    for choice, X, n_components in _ways(found, intake, settings):
         try:
-            mask = _left_out(search, other.X[rows], other.n_components, weights)
+            mask = _left_out(search, X[rows], n_components, weights)
         except InputError:  # no such number of components
             continue
         masks.append(mask)
         shared = float(pairwise_jaccard(np.stack([mask, group]))[0, 1])
-        lines.append(OneReading(other.choice, other.n_components, other.X.shape[1], shared))
+        lines.append(OneReading(choice, n_components, X.shape[1], shared))
     if not lines:
         return None
     return Readings(
@@ -266,12 +258,12 @@ def _left_out(
 
 def _ways(
     found: MaxDisparityPartition, intake: PreparedTable, settings: Settings
-) -> Iterator[_Otherwise]:
-    """Each choice, made otherwise."""
+) -> Iterator[tuple[str, Array, int]]:
+    """Each choice, made otherwise: what a search then sees, with how many components."""
     X, d = intake.X, found.n_components_
     for other, choice in ((d - 1, "one component fewer"), (d + 1, "one component more")):
         if 1 <= other < X.shape[1]:
-            yield _Otherwise(choice, X, other)
+            yield choice, X, other
     if intake.features is not None:
         return
     asked = settings.n_components
@@ -284,7 +276,7 @@ def _ways(
         ("gaps filled without saying so", _without_indicators(intake)),
     ):
         if Y is not None:
-            yield _Otherwise(choice, Y, _components(found, Y, asked, intake.weights))
+            yield choice, Y, _components(found, Y, asked, intake.weights)
 
 
 def _components(found: MaxDisparityPartition, X: Array, asked: Any, weights: Array | None) -> int:

@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout import __version__
-from leftout.auditing.answer import answer_of
+from leftout.auditing.answer import Answer, Finding, GroupResult, answer_of, check_finding
 from leftout.auditing.baseline import Baseline
 from leftout.auditing.comparison import Comparison, compare
 from leftout.auditing.gate import ReleaseGate
 from leftout.auditing.given import Audited, audited
-from leftout.auditing.group_result import Answer, Finding, GroupResult, check_finding
 from leftout.auditing.readings import Blanks, Readings
 from leftout.auditing.record import Chunks, PartitionRecord, PcaRecord, TableRecord
 from leftout.data.preparation import PreparedTable
@@ -42,7 +41,6 @@ from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.subgroups import NamedGroups
 from leftout.linalg.losses import Array
 from leftout.report import pages
-from leftout.report.annex import markdown
 from leftout.settings import Settings
 
 if TYPE_CHECKING:
@@ -383,7 +381,7 @@ class Audit(Serializable):
 
     def annex(self) -> str:
         """A record to file, as Markdown: what was done and found, and what it is evidence of."""
-        return markdown(self.to_dict())
+        return pages.annex(self.to_dict())
 
     def csv(self) -> str:
         """The text of groups.csv."""

@@ -2,7 +2,7 @@
 
 Whom the search finds, who they are and what Fair PCA does about it is there soon: the first answer.
 Names, costs and evidence take longer. The search for several groups is joint, and so are evidence,
-costs and Fair PCA; everything else is told of each group beside the rest.
+costs and Fair PCA; everything else is of each group beside the rest.
 """
 
 from __future__ import annotations
@@ -17,50 +17,54 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from leftout import explain
 from leftout.auditing import group_selection
+from leftout.auditing.answer import GroupResult
 from leftout.auditing.baseline import learn_baseline
 from leftout.auditing.findings import with_findings
 from leftout.auditing.given import Given, what_is_given
-from leftout.auditing.group_result import GroupResult
 from leftout.auditing.group_selection import FIXED, GroupPlan, few_of
-from leftout.auditing.measuring import (
-    BY_ROWS,
-    compare_predictions,
-    measure_harm,
-    named_and_known,
-)
 from leftout.auditing.readings import find_blanks, read_in_other_ways
 from leftout.auditing.record import Chunks
 from leftout.auditing.result import Audit
 from leftout.checks import generator
 from leftout.data.preparation import PreparedTable, prepare_table
-from leftout.data.sources import Source
-from leftout.downstream.outcomes import GROUP
-from leftout.errors import InputError
+from leftout.data.sources import Source, short
+from leftout.downstream.costs import harm as measure_harm
+from leftout.downstream.outcomes import GROUP, REST_NAME
+from leftout.downstream.prediction import ComparedPrediction, compare_prediction
+from leftout.downstream.result import Harm
+from leftout.errors import InputError, parameter_label
 from leftout.evidence.assess import N_SPLITS, assess
 from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.refit import SearchTask
 from leftout.evidence.stability import Stability, restarts
-from leftout.evidence.subgroup_null import TABLES
+from leftout.evidence.subgroup_null import TABLES, subgroup_null_test
 from leftout.evidence.surrogates import SurrogateTables
 from leftout.explain import Explanation
-from leftout.explain.attribution import search_without
+from leftout.explain.explanation import explain, search_without
 from leftout.fair.assessment import afterwards
 from leftout.fair.mitigation import Mitigation, mitigate
+from leftout.groups.known import known_groups
+from leftout.groups.left_out import LeftOut
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.problem_setup import SMALL, SearchProblem
 from leftout.groups.sizes import group_sizes
+from leftout.groups.subgroups import named_groups
 from leftout.linalg.losses import WIDE
 from leftout.running import Report, Stages, Steps, collected_warnings, one_thread, warn
 from leftout.settings import AUTO, TENTH, Settings
-from leftout.text import as_name
+from leftout.text import as_name, counted, listed
 
 # Of wide tables, fewer splits and starts do: each takes longer. Searches of a part from other
 # starts say whether they agree, not what is best on the whole: fewer do.
 _FEW_SPLITS, _FEW_RUNS, _RUNS_OF_A_PART = 4, 5, 10
 # Leading features to search without.
 _WHAT_IF = 5
+# With more features, models are fitted once; with very many, they take longer than the search.
+_FITTED_ONCE, _MOST_FEATURES = 200, 1_000
+_REPEATS = 3
+# Random groups that known ones are held against.
+_PERMUTATIONS = 199
 # What people read while they wait, and the share of the time, more or less.
 READ, FIND, EXPLAIN = "reading and encoding", "who is left out", "who are they"
 MITIGATE, NAME = "what can be done", "which subgroups are left out"
@@ -71,6 +75,7 @@ STAGE_SHARES = {
 # Why an answer has no evidence.
 NOT_IN_QUICK = "Not looked at in a quick audit. Audit again without it."
 NOT_YET = "Not looked at yet."
+BY_ROWS = "Not looked at where rows have weights."
 PAPER = "The paper's preset does not look at this. Audit without it."
 
 Listener = Callable[[Audit], None]
@@ -223,7 +228,7 @@ class AuditPipeline:
             return self._with_baseline(answer)
         if listener is not None:
             listener(answer)
-        later: list[tuple[Callable[[Audit], Audit], bool]] = [  # which are told of at once
+        later: list[tuple[Callable[[Audit], Audit], bool]] = [  # which are heard of at once
             (self._subgroups, True),
             (self._afterwards, False),
             (self._costs, True),
@@ -298,8 +303,41 @@ class AuditPipeline:
         return group_selection.best_seen(found, self.search_problem, self.X, stability), stability
 
     def _subgroups(self, now: Audit) -> Audit:
-        """With subgroups and known groups."""
-        named, known = named_and_known(now.examined, self, self.stages.begin(NAME))
+        """With both kinds of groups on all rows, and what surrogate tables of some rows explain."""
+        report, found, intake = self.stages.begin(NAME), now.examined, self.intake
+        left_out = found.left_out_
+        how: dict[str, Any] = {
+            "representation": found.representation,
+            "random_state": self.settings.random_state,
+            "n_jobs": self.search.n_jobs,
+            "sample_weight": intake.weights,
+        }
+        named = named_groups(
+            intake.X, intake.telling, n_components=found.n_components_,
+            depth=1 if self.wide else 2,  # pairs of very many columns would take hours
+            target=intake.target, positive=intake.positive, progress=report,
+            worst=left_out.mask if left_out.sought == round(TENTH * len(intake.X)) else None,
+            **how,
+        )  # fmt: skip
+        known, why = None, ""
+        for depth in (2, 1) if intake.hidden else ():  # of very many groups, of single columns
+            report("known groups", 1, 1)
+            try:
+                known = known_groups(
+                    intake.X, intake.hidden, n_components=found.n_components_, depth=depth,
+                    permutations=_PERMUTATIONS, **how,
+                )  # fmt: skip
+                break
+            except InputError as error:
+                why = str(error)
+        if why and known is None:
+            warn(f"Known groups were not compared. {why}")
+        if not self.wide:
+            tables = min(self.settings.n_surrogates, TABLES)
+            named = subgroup_null_test(
+                intake.X, named, rows=self.rows, surrogates=self.surrogates, tables=tables,
+                progress=report, **how,
+            )  # fmt: skip
         return replace(now, named=named, known=known)
 
     def _afterwards(self, now: Audit) -> Audit:
@@ -328,11 +366,8 @@ class AuditPipeline:
     def _costs(self, now: Audit) -> Audit:
         """With what components cost a model, and how a prediction that is there errs."""
         found = now.examined
-        harm, why = measure_harm(found, self, self.stages.begin(COST))
-        guesses = [
-            compare_predictions(group, self.intake, self.settings.random_state)
-            for group in found.left_out_groups_
-        ]
+        harm, why = self._harm(found, self.stages.begin(COST))
+        guesses = [self._predicted(group) for group in found.left_out_groups_]
         paid = [
             harm if harm is None or each.alone else harm.of(f"{GROUP} {each.label}")
             for each in now.left_out_groups
@@ -342,6 +377,68 @@ class AuditPipeline:
             prediction=[compared for compared, _ in guesses],
             no_prediction=[why for _, why in guesses],
         )
+
+    def _harm(self, found: MaxDisparityPartition, report: Report) -> tuple[Harm | None, str]:
+        """What components cost where the target is predicted, for group and rest; or why not.
+
+        Of several left-out groups each is compared with the rest, by the same predictions. Models
+        and components do not see columns that are known to give the target away. Where a pipeline
+        was given, its own steps make the features and its own model predicts, fitted anew in each
+        fold, on all it sees.
+        """
+        intake = self.intake
+        if intake.target is None:
+            return None, ""
+        if intake.weights is not None:
+            return None, BY_ROWS
+        leaks = [line.column for line in intake.leaks] if found.representation is None else []
+        X = intake.X[:, ~np.isin(intake.sources, leaks)]
+        why = _why_no_harm(found, intake, X.shape[1], leaks)
+        if why:
+            return None, why
+        table: Any = X
+        how: dict[str, Any] = {"representation": found.representation, "models": "logistic"}
+        if self.given is not None and self.given.pipeline is not None:
+            pipeline = self.given.pipeline
+            if pipeline.before is not None:
+                table, how["encoder"] = self.given.table, pipeline.before
+            if pipeline.after is not None:
+                how["models"] = pipeline.after
+        groups: Any = found.left_out_.mask
+        if found.n_groups_ > 1:
+            names = [REST_NAME, *(f"{GROUP} {label}" for label in range(1, found.n_groups_ + 1))]
+            groups, how["rest"] = np.array(names)[found.labels_], REST_NAME
+        try:
+            with collected_warnings():  # how many rows were predicted, the result says itself
+                paid = measure_harm(
+                    table, intake.target, groups, found.n_components_, positive=intake.positive,
+                    repeats=1 if X.shape[1] > _FITTED_ONCE else _REPEATS,
+                    random_state=self.settings.random_state, n_jobs=self.search.n_jobs,
+                    progress=report, **how,
+                )  # fmt: skip
+            return replace(paid, leaks=leaks), ""
+        except InputError as error:
+            return None, str(error)
+        except Exception as error:
+            if "encoder" not in how and isinstance(how["models"], str):
+                raise
+            return None, f"The pipeline failed on rows that it was not fitted on: {short(error)}."
+
+    def _predicted(self, group: LeftOut) -> tuple[ComparedPrediction | None, str]:
+        """A prediction that is there beside the target, for group and rest; or why not."""
+        guess, target, mask = self.intake.prediction, self.intake.target, group.mask
+        if guess is None or target is None:
+            return None, ""
+        if self.intake.weights is not None:
+            return None, BY_ROWS
+        if not group.beside.all():  # one of several groups
+            sides = np.flatnonzero(group.beside)
+            guess, target, mask = guess.take(sides), target.take(sides), mask[sides]
+        asked = {"positive": self.intake.positive, "random_state": self.settings.random_state}
+        try:
+            return compare_prediction(guess, target, mask, **asked), ""
+        except InputError as error:
+            return None, str(error)
 
     def _evidence(self, now: Audit, plan: GroupPlan) -> Audit:
         """With what explains the loss of each group, whether it replicates, and who belongs."""
@@ -365,7 +462,7 @@ class AuditPipeline:
         """With what searches without leading columns say of the group."""
         if not now.alone:
             return now
-        found, told = now.examined, now.explanation
+        found, explanation = now.examined, now.explanation
         if not self._whole:  # the group that the same search finds in the part
             size = found.left_out_.share
             found = clone(self.search).set_params(min_group_size=None, group_size=size)
@@ -373,10 +470,10 @@ class AuditPipeline:
         X, sources = self.part.to_numpy(), self.intake.sources
         leading = []
         if len(set(sources)) > 2 and found.representation is None:  # it cannot see fewer features
-            leading = list(told.by_column())[:_WHAT_IF]
+            leading = list(explanation.by_column())[:_WHAT_IF]
         steps = Steps(len(leading), self.stages.report)
         what_if = search_without(found, X, sources, leading, steps, self.weights)
-        return now.each(explanation=[replace(told, what_if=what_if)])
+        return now.each(explanation=[replace(explanation, what_if=what_if)])
 
     def _read_otherwise(self, now: Audit) -> Audit:
         """With who is left out under other readings of the table."""
@@ -384,37 +481,9 @@ class AuditPipeline:
             return now
         return replace(now, readings=read_in_other_ways(now.examined, self.intake, self.settings))
 
-    def explained(
-        self,
-        found: MaxDisparityPartition,
-        report: Report,
-        label: int,
-    ) -> Explanation:
+    def explained(self, found: MaxDisparityPartition, report: Report, label: int) -> Explanation:
         """Who they are; what would be without leading columns, and other runs, come later."""
-        intake = self.intake
-        told = explain.group(
-            found,
-            self.X,
-            intake.columns,
-            target=None if intake.target is None else intake.target.name,
-            positive=intake.positive,
-            sensitive=intake.sensitive,
-            sources=intake.sources,
-            what_if=0,
-            rows=self.settings.rows,
-            label=label,
-            progress=report,
-            sample_weight=intake.weights,
-        )
-        return told if told.rows is None else replace(told, rows=self._numbered(told.rows))
-
-    def _numbered(self, rows: dict[str, Any]) -> dict[str, Any]:
-        """Example rows by their number in the table."""
-        at = self.intake.rows
-        return {
-            side: [{**row, "row": int(at[row["row"]])} for row in each]
-            for side, each in rows.items()
-        }
+        return explain(found, self.X, self.intake, label, self.settings.rows, report)
 
     def mitigated(self, found: MaxDisparityPartition, report: Report) -> Mitigation:
         """Fair PCA of all sides."""
@@ -432,3 +501,29 @@ class AuditPipeline:
             self.X, sides, found.n_components_, representation=found.representation,
             progress=report, sample_weight=self.intake.weights,
         )  # fmt: skip
+
+
+def _why_no_harm(
+    found: MaxDisparityPartition, intake: PreparedTable, n_features: int, leaks: list[str]
+) -> str:
+    """Why no model can be fitted; "" where one can."""
+    inside = intake.target_encoded
+    if inside:
+        return (
+            f"{listed([as_name(name) for name in inside])} became the target's mean, so "
+            f"predictions would have seen it. Audit with {parameter_label('encoding', 'free')}."
+        )
+    if n_features > _MOST_FEATURES:
+        return (
+            f"The table has {n_features:,} features; models are fitted on up to "
+            f"{_MOST_FEATURES:,}. Leave columns out ({parameter_label('drop')}), or call "
+            "leftout.harm."
+        )
+    if leaks and n_features <= found.n_components_:
+        return (
+            f"Without what gives the target away ({listed(list(map(as_name, leaks)))}), "
+            f"{counted(n_features, 'feature')} are left for "
+            f"{counted(found.n_components_, 'component')}. Ask for fewer "
+            f"({parameter_label('n_components')})."
+        )
+    return ""

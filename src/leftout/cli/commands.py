@@ -29,22 +29,31 @@ _OF_PAGE = ("starlette", "uvicorn", "python_multipart")
 Found = tuple[Callable[["Console"], None], dict[str, Any]]
 
 
-def _run(given: dict[str, Any], find: Callable[[Source, dict[str, Any], Report], Found]) -> None:
-    """Read the table, find, and print what was found."""
-    with reported(given["quiet"]) as report:
-        from leftout.cli import options
-        from leftout.data.sources import Source
-        from leftout.running import collected_warnings
+def _question(*names: str) -> Callable[[Callable[[Source, dict[str, Any], Report], Found]], Any]:
+    """A command with these options: it reads the table, finds, and prints what was found."""
 
-        report("reading the table", 0, 1)
-        source = Source.of(given["table"], given["sheet"])
-        with collected_warnings() as notes:
-            show, found = find(source, options.chosen(given, source.table), report)
-    notes = [*source.notes, *notes]
-    for note in notes:
-        click.echo(f"Note: {note}", err=True)
-    data = {"leftout_version": __version__, "command": own_words(), **found, "notes": notes}
-    show_or_dump(show, data if given["as_json"] else None)
+    def decorate(find: Callable[[Source, dict[str, Any], Report], Found]) -> Any:
+        @click.command(find.__name__, help=find.__doc__)
+        @takes(*names)
+        def command(**given: Any) -> None:
+            with reported(given["quiet"]) as report:
+                from leftout.cli import options
+                from leftout.data.sources import Source
+                from leftout.running import collected_warnings
+
+                report("reading the table", 0, 1)
+                source = Source.of(given["table"], given["sheet"])
+                with collected_warnings() as notes:
+                    show, found = find(source, options.chosen(given, source.table), report)
+            notes = [*source.notes, *notes]
+            for note in notes:
+                click.echo(f"Note: {note}", err=True)
+            data = {"leftout_version": __version__, "command": own_words(), **found, "notes": notes}
+            show_or_dump(show, data if given["as_json"] else None)
+
+        return command
+
+    return decorate
 
 
 def _encoder(given: dict[str, Any], aside: Sequence[Any] = (), **more: Any) -> TableEncoder:
@@ -59,23 +68,18 @@ def _encoder(given: dict[str, Any], aside: Sequence[Any] = (), **more: Any) -> T
     return TableEncoder(**(asked | more))
 
 
-@click.command()
-@takes(
+@_question(
     "table", "sheet", "sensitive", "target", "n_components", "depth", "fewest", "categorical",
     "numeric", "drop", "missing", "dictionary", "sample", "random_state", "n_jobs",
     "as_json", "quiet",
 )  # fmt: skip
-def groups(**given: Any) -> None:
+def groups(source: Source, given: dict[str, Any], report: Report) -> Found:
     """Which subgroups does PCA leave out of TABLE?
 
     Lists the subgroups, by conditions on columns, that lose most; with --sensitive also every group
     of these columns, which PCA does not see, beside random groups. Takes seconds: whether subgroups
     lose more than those of surrogate tables, leftout audit tells.
     """
-    _run(given, _groups)
-
-
-def _groups(source: Source, given: dict[str, Any], report: Report) -> Found:
     from leftout.checks import generator
     from leftout.cli import terminal
     from leftout.data.preparation import prepare_table
@@ -114,22 +118,17 @@ def _groups(source: Source, given: dict[str, Any], report: Report) -> Found:
     return lambda to: terminal.show_groups(to, named, known), data
 
 
-@click.command()
-@takes(
+@_question(
     "table", "sheet", "outcome", "groups_col", "n_components", "prediction", "drop", "categorical",
     "numeric", "missing", "dictionary", "random_state", "n_jobs", "as_json", "quiet",
 )  # fmt: skip
-def harm(**given: Any) -> None:
+def harm(source: Source, given: dict[str, Any], report: Report) -> Found:
     """What does PCA cost the groups of TABLE where something is predicted from it?
 
     Predicts a target from all columns, from a shared PCA and from Fair PCA, each row by models that
     have not seen it, and compares groups: numbers and dates are cut into four bands. The columns
     with target, groups and prediction are kept out of what models see.
     """
-    _run(given, _harm)
-
-
-def _harm(source: Source, given: dict[str, Any], report: Report) -> Found:
     from leftout.cli import options, terminal
     from leftout.downstream.costs import harm as measure
     from leftout.downstream.prediction import compare_prediction
@@ -160,21 +159,16 @@ def _harm(source: Source, given: dict[str, Any], report: Report) -> Found:
     return lambda to: terminal.show_harm(to, paid, compared), data
 
 
-@click.command()
-@takes(
+@_question(
     "table", "sheet", "groups_col", "n_components", "drop", "categorical", "numeric", "missing",
     "dictionary", "as_json", "quiet",
 )  # fmt: skip
-def fair(**given: Any) -> None:
+def fair(source: Source, given: dict[str, Any], report: Report) -> Found:
     """Fair PCA for known groups: losses before and after, and what it costs.
 
     TABLE is a CSV or TSV file (also gzipped), Parquet, Feather or Excel, or the address of one. The
     column with the groups is not projected; numbers and dates are cut into four bands.
     """
-    _run(given, _fair)
-
-
-def _fair(source: Source, given: dict[str, Any], report: Report) -> Found:
     from leftout.cli import options, terminal
     from leftout.fair.mitigation import mitigate
 

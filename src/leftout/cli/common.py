@@ -126,7 +126,10 @@ def reported(quiet: bool) -> Iterator[Report]:
         def report(what: str, done: int, total: int) -> None:
             progress.update(task, description=what, completed=done, total=total)
 
-        yield report
+        from leftout.compiling import saying_so
+
+        with saying_so(report) as saying:
+            yield saying
 
 
 def deliver(

@@ -6,7 +6,7 @@ markup or as commands to the terminal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from leftout.downstream.result import CostTable, Harm
 from leftout.fair.mitigation import Mitigation
 from leftout.groups.known import KnownGroup, KnownGroups
 from leftout.groups.subgroups import NamedGroup, NamedGroups
-from leftout.linalg.significance import Interval
 from leftout.report.pages import loss_cell, p_cell
 from leftout.text import counted, listed, number, percent, points, shown
 
@@ -66,7 +65,7 @@ def _cell(head: str, value: Any) -> str:
 
 
 def show_audit(console: Console, found: Audit, full: bool = False) -> None:
-    """The answer, a line for each question, costs and all sides; ``full``: findings too."""
+    """The answer, a line for each question, and costs; ``full``: findings too."""
     answer = found.answer
     say(console, answer.fact, "\n")
     for ask, text in answer.lines.items():
@@ -77,8 +76,6 @@ def show_audit(console: Console, found: Audit, full: bool = False) -> None:
         say(console, "Bear in mind: ", shown(text))
     if answer.costs is not None:
         _show_costs(console, answer.costs)
-    console.print()
-    _show_sides(console, found)
     if full:
         _show_findings(console, "\nFindings", found)
         for group in () if found.alone else found.left_out_groups:
@@ -89,31 +86,6 @@ def show_audit(console: Console, found: Audit, full: bool = False) -> None:
     if not full:
         say(console, "", "The report has all tables; --full prints the findings.")
     console.print()
-
-
-def _show_sides(console: Console, found: Audit) -> None:
-    """One column for each left-out group, in the order of their numbers, then the rest."""
-    groups, joint = found.left_out_groups, found.partition
-    measured: list[tuple[str, Any, Callable[[Any], str]]] = [
-        ("rows", joint.sizes_, "{:,}".format),
-        ("average loss (squared error beyond its own PCA's)", joint.losses_, loss_cell),
-        (f"variance kept by the shared {joint.representation_.name}", joint.retained_, percent),
-        ("variance its own PCA would keep", joint.retained_own_, percent),
-    ]
-    order = [*range(1, joint.n_groups_ + 1), 0]
-    rows = [(name, *(text(values[side]) for side in order)) for name, values, text in measured]
-    explanations = [each.explanation for each in groups]
-    outcomes = [[one.outcome[0] for one in explanations if one.outcome]]
-    if found.alone:
-        outcomes.append([one.no_outcome for one in explanations if one.no_outcome is not None])
-    for each in outcomes:
-        if len(each) == len(groups):
-            sides = (*(one.sides()[0] for one in each), each[0].sides()[1])
-            rows.append((f"{each[0].text} (not searched)", *sides))
-    title, names = "The two sides", ["left-out group"]
-    if not found.alone:
-        title, names = "The groups and the rest", [f"group {each.label}" for each in groups]
-    show(console, title, pd.DataFrame(rows, columns=["", *names, "rest"]))
 
 
 def _show_findings(console: Console, title: str, of: Any) -> None:
@@ -225,15 +197,7 @@ def show_harm(console: Console, found: Harm, compared: ComparedPrediction | None
     say(console, "What it costs.", f" {shown(found.summary())}\n")
     _show_costs(console, found.cost_table())
     if compared is not None:
-        say(console, "\nThe prediction that is there.", f" {shown(compared.summary())}\n")
-        errors = pd.DataFrame({
-            "side": list(compared.measures),
-            "rows": [compared.sizes[side] for side in compared.measures],
-            "error (95% interval)": [
-                _within(compared, measures["error"], "%") for measures in compared.measures.values()
-            ],
-        })  # fmt: skip
-        show(console, "Its errors", errors)
+        say(console, "\nThe prediction that is there.", f" {shown(compared.summary())}")
 
 
 def _show_costs(console: Console, costs: CostTable) -> None:
@@ -242,10 +206,3 @@ def _show_costs(console: Console, costs: CostTable) -> None:
     if len(costs.heads) > _MOST_HEADS:
         lines = lines.set_index("").T.rename_axis("").reset_index()
     show(console, f"\nWhat it costs. {costs.caption}", lines, _SIDE_WIDTH)
-
-
-def _within(found: ComparedPrediction, each: Interval, unit: str) -> str:
-    value, low, high = each
-    if low != low:
-        return found.figure(value, unit)
-    return f"{found.figure(value, unit)} ({found.figure(low, '')} to {found.figure(high, '')})"

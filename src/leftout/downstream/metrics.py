@@ -57,6 +57,14 @@ def row_terms(
     return found
 
 
+def mean_terms(
+    target: PredictionTarget, guesses: Array, chances: Array, sides: Mask
+) -> dict[str, Array]:
+    """:func:`row_terms` averaged over repeats, the first axis of ``guesses`` and ``chances``."""
+    repeats = [row_terms(target, *each, sides) for each in zip(guesses, chances, strict=True)]
+    return {name: np.mean([each[name] for each in repeats], axis=0) for name in repeats[0]}
+
+
 def _measures(target: PredictionTarget, sums: dict[str, Array]) -> dict[str, Array]:
     """Measures from sums over rows: of classes, of two of them, or of numbers."""
     rows = sums["rows"]
@@ -142,12 +150,7 @@ class BootstrapMeasures(NamedTuple):
         members, averaged = sides.members(), dict[str, list[Array]]()
         *which, _, n_rows = guesses.shape
         for place in np.ndindex(*which):
-            repeats = [
-                row_terms(target, *each, members)
-                for each in zip(guesses[place], chances[place], strict=True)
-            ]
-            for name in repeats[0]:
-                mean = np.mean([each[name] for each in repeats], axis=0)
+            for name, mean in mean_terms(target, guesses[place], chances[place], members).items():
                 averaged.setdefault(name, []).append(mean)
         terms = np.stack([np.stack(each, axis=1) for each in averaged.values()], axis=1)
         sums = bootstrap_sums(terms.reshape(n_rows, -1), sides.place, draws, rng)
@@ -186,15 +189,9 @@ class HeldOutPredictions(NamedTuple):
 
     def measures(self, variant: int, of: Mask) -> dict[str, float]:
         """Every measure on some rows of the table, averaged over repeats."""
-        side = of[self.rows][:, None]
-        repeats = [
-            row_terms(self.target, *each, side)
-            for each in zip(self.guesses[variant], self.chances[variant], strict=True)
-        ]
-        sums = {
-            name: np.mean([each[name].sum(axis=0) for each in repeats], axis=0)
-            for name in repeats[0]
-        }
+        side, seen = of[self.rows][:, None], (self.guesses[variant], self.chances[variant])
+        terms = mean_terms(self.target, *seen, side)
+        sums = {name: each.sum(axis=0) for name, each in terms.items()}
         with np.errstate(invalid="ignore", divide="ignore"):
             return {name: float(of[0]) for name, of in _measures(self.target, sums).items()}
 

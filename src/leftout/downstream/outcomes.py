@@ -37,9 +37,9 @@ GROUP, REST_NAME, OTHERS = "left-out group", "rest", "all others"
 class PredictionTarget:
     """What is predicted, for the rows where it is known.
 
-    ``name`` is the column's, ``text`` what is told of it: which of two classes counts.
+    ``name`` is the column's, ``text`` what it is called: which of two classes counts.
     ``classes`` are the names of what ``values`` are codes of; none where these are numbers.
-    ``positive`` is the code of the class whose rate is told.
+    ``positive`` is the code of the class whose rate is shown.
     """
 
     name: str
@@ -144,7 +144,7 @@ class ComparedGroups:
     """The groups that are compared: which one is asked about first, and each row's place.
 
     Every group is compared with all other rows; of two groups these are the other one. Or each is
-    compared with the group ``beside``. ``marked`` says that 1 and 0 stood for group and rest.
+    compared with the group ``beside``, such as the 0 of 1 and 0.
 
     Sides are the groups, where there are more than two then all other rows for each of them, and
     all rows.
@@ -154,7 +154,6 @@ class ComparedGroups:
     place: Rows
     first: int = 0
     beside: int | None = None
-    marked: bool = False
 
     @classmethod
     def of(cls, labels: ArrayLike, n_rows: int, rest: Any = None) -> ComparedGroups:
@@ -172,7 +171,7 @@ class ComparedGroups:
                 "the rest: labels == name."
             )
         if found.dtype.kind in "biuf" and found.tolist() == [0, 1]:
-            return cls((GROUP, REST_NAME), 1 - place, marked=True)
+            return cls((GROUP, REST_NAME), 1 - place, beside=1)
         names = tuple(shortened(unambiguous(name)) for name in found.tolist())
         beside = None
         if rest is not None:
@@ -189,9 +188,7 @@ class ComparedGroups:
         return replace(self, place=self.place[rows])
 
     def led_by(self, losses: NDArray[np.float64]) -> ComparedGroups:
-        """The same with the group of the largest loss first, unless 1 and 0 stood for the sides."""
-        if self.marked:
-            return self
+        """The same with the group of the largest loss first."""
         groups = [group for group in range(len(self.names)) if group != self.beside]
         return replace(self, first=max(groups, key=lambda group: losses[group]))
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LEAST_COST = 0.01
 # Where the rarer of two classes has less of the rows, errors alone say too little.
 _UNEVEN = 0.3
-# What is told of each group is told in these, where they can be told.
+# Costs of each group are given in these, where they can be measured.
 COMPARED = ("error", "auc", "r2", "false_negative", "false_positive")
 
 
@@ -139,7 +139,7 @@ class GroupComparison(Serializable):
 
 @dataclass(frozen=True)
 class Harm(GroupComparison):
-    """What a shared PCA costs a group when somebody predicts from it, and what mends give back.
+    """What a shared PCA costs a group when somebody predicts from it, and what helps.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ class Harm(GroupComparison):
     shared: str = "PCA"
 
     def of(self, group: str) -> Harm:
-        """The same, told of another of its groups."""
+        """The same, of another of its groups."""
         return replace(self, group=group)
 
     def cost(
@@ -343,8 +343,8 @@ class Harm(GroupComparison):
     @property
     def brief_text(self) -> str:
         """The errors of the group and of everybody, and whether components cost the group more."""
-        told = (f"{self.errors_text} {self.everybody_text}.", self.verdict_text, self.leaks_text)
-        return " ".join(filter(None, told))
+        texts = (f"{self.errors_text} {self.everybody_text}.", self.verdict_text, self.leaks_text)
+        return " ".join(filter(None, texts))
 
     @property
     def errors_text(self) -> str:

@@ -156,12 +156,12 @@ class Alignment(Serializable):
 
 
 def claims(lines: list[Alignment]) -> list[Alignment]:
-    """The lines whose difference is clear, and large enough to be told."""
+    """The lines whose difference is clear, and large enough for a claim."""
     return [line for line in lines if line.corrected <= LEVEL and line.matters]
 
 
 def describe_claims(lines: list[Alignment], untold: Sequence[Alignment] = ()) -> str:
-    """What columns differ in; or, where they hardly do, that. Of some only that they do is told."""
+    """What columns differ in; or, where they hardly do, that. Of some only that they do is said."""
     alike = [line.text for line in claims(list(untold))]
     more = [f"It differs in {listed(alike)}, too few rows to tell how."] if alike else []
     if claims(lines):
@@ -314,7 +314,7 @@ def independence_p(counts: NDArray[Any]) -> float:
     """Of the independence of two rows of counts.
 
     Chi-square, rare categories together; Fisher's test where two categories are left and one is
-    rare. Of more categories that are all rare, nothing can be told.
+    rare. Of more categories that are all rare, nothing can be said.
     """
     rare = expected_freq(counts).min(axis=0) < _FEW
     if counts.shape[1] > 2 and rare.any():

@@ -2,48 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
+from sklearn.base import clone
 
-from leftout.checks import check_whole
+from leftout.checks import generator, parameters_of
 from leftout.data.binning import most_informative
-from leftout.data.columns import Column, columns_of, names_of
-from leftout.data.frames import column_names
-from leftout.data.matrix import all_counted, check_rows
-from leftout.data.roles import assign, levels_of
-from leftout.errors import InputError
-from leftout.explain.alignment import (
-    Alignment,
-    align,
-    describe_claims,
-)
-from leftout.explain.attribution import (
-    WhatIf,
-    search_without,
-)
+from leftout.data.columns import Column, names_of
+from leftout.data.preparation import PreparedTable
+from leftout.data.roles import levels_of
+from leftout.evidence.stability import pairwise_jaccard
+from leftout.explain.alignment import Alignment, align
 from leftout.explain.rules import Rule, find_rules
 from leftout.explain.sentence import Sentence, describe
 from leftout.files import Serializable
 from leftout.groups.decomposition import by_source
-from leftout.groups.fitted import fitted_on
-from leftout.groups.measured import measure
+from leftout.groups.fitted import for_same_size
+from leftout.groups.measured import measure, measured
 from leftout.groups.outcome import Outcome, outcomes, without_outcome
 from leftout.groups.partition import MaxDisparityPartition
-from leftout.linalg.losses import Array, losses_by_feature
-from leftout.representation.pipeline import sources_of
-from leftout.running import Report, Steps, clean_interrupts
-from leftout.text import as_name, listed, number, percent
+from leftout.linalg.losses import Array, losses_by_feature, summarise
+from leftout.running import Report, Steps, imap_ordered, one_thread
 
-# Below this strength a column is not alike.
-_WEAK = 0.05
-_SHOWN = 3
-# Rules that are told, and the columns that they may use.
+# Rules that are listed, and the columns that they may use.
 _RULES, RULE_COLUMNS = 50, 200
+
+
+@parameters_of(measured)
+def feature_losses(*args: Any, **named: Any) -> Array:
+    r"""Split every group's loss over the features, exactly.
+
+    Under ``excess``, feature j's part of a group's loss is
+
+    .. math:: (\|(G - GP)_j\|^2 - \|(G - G P_G)_j\|^2) / |G|,
+
+    what the feature's reconstruction errors under the shared PCA exceed those under the group's own
+    by. A part can be negative: the group's own PCA trades one feature for another.
+
+    Parameters
+    ----------
+    X, labels, n_components, representation, loss, centering
+        As for :func:`leftout.group_losses`.
+
+    Returns
+    -------
+    array of shape (n_groups, n)
+        Each row sums to the group's entry in :func:`leftout.group_losses`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    >>> feature_losses(X, [0, 0, 1, 1], 1)
+    array([[0., 0.],
+           [0., 1.]])
+    """
+    return losses_by_feature(*measured(*args, **named).in_columns())
 
 
 class FeatureLoss(NamedTuple):
@@ -67,6 +85,37 @@ def by_feature(losses: Array, features: list[str], sources: list[str]) -> list[F
     rest, left_out = losses.tolist()
     every = zip(features, sources, parts.tolist(), shares.tolist(), left_out, rest, strict=True)
     return sorted((FeatureLoss(*line) for line in every), key=lambda line: -abs(line.disparity))
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhatIf(Serializable):
+    """The best disparity that a search finds when one feature is left out.
+
+    Attributes
+    ----------
+    feature : str
+        Or the raw column, where several features were made from it: they go together.
+    disparity : float
+        With the feature as it is.
+    without : float
+        When it is left out. Components are as many as before, or as many as leave something out of
+        what is left; 0 where that cannot be.
+    gone : float
+        The share of the disparity that goes; negative where it grows.
+    overlap : float
+        Without the feature: the share of rows left out by either search that both leave out.
+    """
+
+    also = ("gone",)
+
+    feature: str
+    disparity: float
+    without: float
+    overlap: float
+
+    @property
+    def gone(self) -> float:
+        return 1.0 - self.without / self.disparity
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -94,7 +143,7 @@ class Explanation(Serializable):
     notes : list of str
         What to bear in mind.
     untold : list of Alignment
-        Lines of which only the column may be told, since too few rows are alike or are not.
+        Lines of which only the column may be named, since too few rows are alike or are not.
     """
 
     hidden = ("untold",)
@@ -110,38 +159,6 @@ class Explanation(Serializable):
     rows: dict[str, list[Any]] | None = None
     notes: list[str] = field(default_factory=list)
     untold: list[Alignment] = field(default_factory=list)
-
-    def summary(self) -> str:
-        """Who they are in plain words, a line for each question."""
-        parts = self.by_column()
-        total = sum(parts.values())
-        shares = [f"{as_name(c)} ({percent(p / total)})" for c, p in list(parts.items())[:_SHOWN]]
-        more = [f"{len(parts) - _SHOWN} more"] * (len(parts) > _SHOWN)
-        alike = [a for a in self.alignment if a.searched and a.strength >= _WEAK and a.matters]
-        named = [f"{line} (strength {line.strength:.2f})" for line in alike[:_SHOWN]]
-        lines = [
-            self.sentence_text,
-            f"Features: the disparity of {number(total)} is made up by {listed(shares + more)}.",
-            f"Looks like: {'; '.join(named) or 'no single column that was searched'}.",
-        ]
-        hidden, few = (
-            [line for line in of if not line.searched] for of in (self.alignment, self.untold)
-        )
-        if hidden or few:
-            lines.append(f"Kept out of the search: {describe_claims(hidden, few)}")
-        outcomes = sorted(self.outcome, key=lambda outcome: -abs(outcome.gap.value))
-        lines += [f"Outcome: {outcome}." for outcome in outcomes[:_SHOWN]]
-        if self.no_outcome_text:
-            lines.append(f"Outcome: {self.no_outcome_text}")
-        if self.what_if:
-            each = [
-                f"without {as_name(w.feature)} {number(w.without)}" for w in self.what_if[:_SHOWN]
-            ]
-            lines.append(f"What if (sensitivity, not causation): {listed(each)} remain.")
-        return "\n".join(lines + self.notes)
-
-    def __str__(self) -> str:
-        return self.summary()
 
     def __repr__(self) -> str:
         who = None if self.sentence is None else self.sentence.text
@@ -165,221 +182,160 @@ class Explanation(Serializable):
         return f"{missing}." if missing is not None and missing.notable else ""
 
 
-@clean_interrupts()
-def group(
-    found: Any,
+def explain(
+    found: MaxDisparityPartition,
     X: Any,
-    table: Any = None,
-    *,
-    target: Any = None,
-    positive: Any = None,
-    categorical: Iterable[Any] | None = (),
-    drop: Iterable[Any] | None = (),
-    sensitive: Iterable[Any] | None = (),
-    sources: Sequence[str] | None = None,
-    what_if: int = 5,
+    intake: PreparedTable,
+    label: int = 1,
     rows: int = 0,
-    label: int | None = None,
-    progress: Report | bool | None = None,
-    sample_weight: ArrayLike | None = None,
+    report: Report | None = None,
 ) -> Explanation:
-    """Explain who the left-out group is.
+    """Who one of the left-out groups is; searches without leading columns come later.
+
+    Losses, columns and outcome stand beside those of the rest, the rows of no left-out group; a
+    sentence and rules must tell the group from all other rows. Losses count rows by their weights;
+    rules, the sentence, columns and outcomes tell of rows, each counted once.
 
     Parameters
     ----------
-    found : MaxDisparityPartition or Trust
+    found : MaxDisparityPartition
         Fitted on ``X``.
     X : table of shape (m, n)
-        The numbers that were searched.
-    table : raw table of m rows, or None
-        The table as people know it, with names, categories and gaps; None: ``X``.
-    target : name of a column of ``table``, or array of shape (m,)
-        An outcome to compare. It is part of no rule and no sentence.
-    positive : value or None
-        The target's value whose rate counts; None: of two the larger or second, of more categories
-        all.
-    categorical : names of columns of numbers that are codes
-    drop : names of columns to leave aside, a row number for example
-    sensitive : names of columns of ``table`` that the search did not see
-        They are compared with the group, and used in no rule and no sentence. Where ``X`` has
-        names, columns that no feature is named after count as such, too.
-    sources : list of str or None
-        The raw column that each feature of ``X`` was made from (a ``TableEncoder`` has them as
-        ``sources_``); None: as far as their names tell.
-    what_if : int, default=5
-        How many of the leading features to leave out; 0 for none.
-    rows : int, default=0
-        Actual rows to show of either side, by their position, without columns that are dropped or
-        kept out and without the target. A row may be a person.
-    label : int or None
-        Which of several left-out groups, from 1. Losses, columns and outcome stand
-        beside those of the rest, the rows of no left-out group; a sentence and rules must tell the
-        group from all other rows. Nothing is searched again.
-    progress : callable, bool or None
-        ``progress(what, done, total)`` is called after every step; True: to stderr.
-    sample_weight : array of shape (m,), optional
-        The weights that ``found`` was fitted with, above 0. Losses and searches count rows by them;
-        rules, the sentence, columns and outcomes tell of rows, each counted once.
-
-    Returns
-    -------
-    Explanation
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leftout import MaxDisparityPartition, datasets, explain
-    >>> X, planted = datasets.make_planted(300, 8, 2, 60, random_state=0)
-    >>> table = np.column_stack([X, planted])
-    >>> found = MaxDisparityPartition(2, group_size=60, random_state=0).fit(X)
-    >>> told = explain.group(found, X, table, what_if=0)
-    >>> told.sentence.text
-    'x8 = 1'
+        What the representation sees.
+    intake : PreparedTable
+        The same rows as people know them. Sensitive columns, and those that no feature was made
+        from, are compared with the group, and are part of no rule and no sentence.
+    label : int
+        Which group.
+    rows : int
+        Actual rows to show of either side; a row may be a person.
     """
-    check_whole("what_if", what_if)
-    check_whole("rows", rows)
-    partition, left_out, matrix = fitted_on(found, X, label)
-    mask, alone = left_out.mask, bool(left_out.beside.all())
-    weights = all_counted(matrix, sample_weight)
-    raw = Raw.of(X if table is None else table, X, target, categorical, drop, sensitive, sources)
-    n_leading = min(what_if, len(set(raw.sources))) if len(set(raw.sources)) > 2 and alone else 0
-    steps = Steps(4 + n_leading, progress)
+    left_out, matrix, target = found.left_out_groups_[label - 1], np.asarray(X), intake.target
+    mask, sources = left_out.mask, intake.sources
+    columns = [column for column in intake.columns if column is not target]
+    seen = [column for column in columns if column.name not in intake.sensitive]
+    made = set(sources)
+    described = [column for column in seen if column.name in made] or seen
+    hidden = {column.name for column in columns} - {column.name for column in described}
+    steps = Steps(4, report)
 
     steps.tell("features")
     # where eigenvalues tie, the components are those of the finding
     known = measure(
-        matrix, partition.labels_, partition.n_groups_ + 1, partition.n_components_,
-        partition.loss, partition.centering, partition.representation_, weights,
+        matrix, found.labels_, found.n_groups_ + 1, found.n_components_,
+        found.loss, found.centering, found.representation_, intake.weights,
     )  # fmt: skip
-    losses = losses_by_feature(*known.in_columns())[[0, label or 1]]
-    parts = losses[1] - losses[0]
-    # Far from zero, moments about zero keep few digits; another table is further off.
-    rounding = 1e-9 * float(np.mean(np.sum((matrix - partition.mean_) ** 2, axis=1)))
-    if not np.isclose(parts.sum(), left_out.disparity, rtol=1e-3, atol=rounding):
-        raise InputError(
-            f"The group's disparity in this X is {number(parts.sum(), digits=4)}, but where it was "
-            f"found it was {number(left_out.disparity, digits=4)}. Pass the table that it was "
-            "found in."
-        )
+    losses = losses_by_feature(*known.in_columns())[[0, label]]
     steps.tell("rules", 1)
-    telling = most_informative(raw.described, mask, RULE_COLUMNS)
+    telling = most_informative(described, mask, RULE_COLUMNS)
     rules = find_rules(telling, mask)
     steps.tell("sentence", 1)
-    sentence = describe(raw.described, mask)
+    sentence = describe(described, mask)
     steps.tell("alignment", 1)
-    columns, aim, group = raw.columns, raw.target, mask
-    if not alone:
+    group = mask
+    if not left_out.beside.all():  # one of several groups
         beside = np.flatnonzero(left_out.beside)
         columns, group = [column.take(beside) for column in columns], mask[beside]
-        aim = None if aim is None else aim.take(beside)
-    alignment = align(columns, group, sensitive=raw.hidden)
-    levels = None if aim is None else levels_of(aim, positive)
-    outcome = [] if aim is None else outcomes(aim, group, levels)
-    lacking = None if aim is None else without_outcome(aim, group, levels)
+        target = None if target is None else target.take(beside)
+    alignment = align(columns, group, sensitive=hidden)
+    levels = None if target is None else levels_of(target, intake.positive)
     steps.tell("outcome", 1)
-    leading = list(by_source(parts.tolist(), raw.sources))[:n_leading]
     return Explanation(
         sentence=sentence,
-        disparity_by_feature=by_feature(losses, names_of(X), raw.sources),
+        disparity_by_feature=by_feature(losses, names_of(X), sources),
         rules=list(islice(rules, _RULES)),
         leading_rules=list(rules.that_add()),
         alignment=alignment,
-        outcome=outcome,
-        no_outcome=lacking,
-        what_if=search_without(partition, matrix, raw.sources, leading, steps, weights),
-        rows=_example_rows(partition, label or 1, X, matrix, raw.described, rows) if rows else None,
+        outcome=[] if target is None else outcomes(target, group, levels),
+        no_outcome=None if target is None else without_outcome(target, group, levels),
+        what_if=[],
+        rows=_example_rows(found, label, X, intake.rows, described, rows) if rows else None,
         notes=[
-            f"Note: of {len(raw.described)} columns, rules use the {len(telling)} that tell most "
+            f"Note: of {len(described)} columns, rules use the {len(telling)} that tell most "
             "about the group."
         ]
-        * (len(telling) < len(raw.described)),
+        * (len(telling) < len(described)),
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Raw:
-    """The raw table's columns, and the part that each plays.
-
-    ``columns`` are all but the target and what is dropped, ``described`` those that the search saw,
-    ``hidden`` the names of the others. ``sources`` say for each feature of ``X`` which column it
-    was made from, or its own name where that cannot be told.
-    """
-
-    columns: list[Column]
-    described: list[Column]
-    hidden: set[str]
-    target: Column | None
-    sources: list[str]
-
-    @classmethod
-    def of(
-        cls,
-        table: Any,
-        X: Any,
-        target: Any,
-        categorical: Iterable[Any] | None,
-        drop: Iterable[Any] | None,
-        sensitive: Iterable[Any] | None,
-        sources: Sequence[str] | None = None,
-    ) -> Raw:
-        columns = columns_of(table, categorical=categorical)
-        features = names_of(X)
-        check_rows(table, X, len(columns[0]))
-        columns, roles = assign(columns, target, sensitive, drop)
-        hidden = {name for name, role in roles.items() if role == "sensitive"}
-        aside = roles.keys() - hidden
-        for name in hidden & set(features if column_names(X) else ()):
-            raise InputError(
-                f"sensitive names {name!r}, which is a feature of X: the search saw it. Search "
-                "again without it, or do not call it sensitive."
-            )
-        names = [column.name for column in columns]
-        seen = [name for name in names if name not in hidden | aside]
-        sources = sources_of(features, seen) if sources is None else list(sources)
-        if len(sources) != len(features):
-            raise InputError(
-                f"sources names {len(sources)} columns for {len(features)} features of X; one for "
-                "each is needed."
-            )
-        if column_names(X) and set(sources) & set(seen):
-            hidden |= set(seen) - set(sources)  # no feature was made from these
-        kept = [column for column in columns if column.name not in aside]
-        described = [column for column in kept if column.name not in hidden]
-        if not described:
-            raise InputError(
-                "Nothing is left to describe the group with: every column of the raw table is the "
-                "target, dropped or kept out of the search. Leave at least one."
-            )
-        outcome = next((c for c in columns if roles.get(c.name) == "target"), None)
-        return cls(
-            columns=kept, described=described, hidden=hidden, target=outcome, sources=sources
-        )
 
 
 def _example_rows(
     found: MaxDisparityPartition,
     label: int,
     X: Any,
-    matrix: Array,
+    numbers: NDArray[np.intp],
     columns: list[Column],
     n_rows: int,
 ) -> dict[str, list[dict[str, Any]]]:
-    """Rows of the group with the highest scores, and of the rest those nearest to its mean."""
-    rest = found.labels_ == 0
+    """Rows of the group with the highest scores, and of the rest those nearest to its mean.
+
+    ``numbers`` are what the table counts them by.
+    """
+    rest, matrix = found.labels_ == 0, np.asarray(X)
     distance = np.sum((matrix - matrix[rest].mean(axis=0)) ** 2, axis=1)
     sides = {
         "left_out": (found.labels_ == label, -np.atleast_2d(found.score_samples(X).T)[label - 1]),
         "rest": (rest, distance),
     }
+
+    def shown(row: int) -> dict[str, Any]:
+        values = {c.name: None if c.missing[row] else c.show(c.values[row]) for c in columns}
+        return {"row": int(numbers[row]), "values": values}
+
     return {
         name: [
-            {
-                "row": row,
-                "values": {
-                    c.name: None if c.missing[row] else c.show(c.values[row]) for c in columns
-                },
-            }
-            for row in np.flatnonzero(side)[np.argsort(far[side], kind="stable")[:n_rows]].tolist()
+            shown(row)
+            for row in np.flatnonzero(side)[np.argsort(far[side], kind="stable")[:n_rows]]
         ]
         for name, (side, far) in sides.items()
     }
+
+
+def search_without(
+    found: MaxDisparityPartition,
+    X: Array,
+    sources: list[str],
+    leading: list[str],
+    steps: Steps,
+    weights: Array | None = None,
+) -> list[WhatIf]:
+    """Search again without the features of each leading source.
+
+    Sensitivity, not causation: a feature may matter for the search without mattering for why people
+    are as they are, and features that say the same stand in for each other.
+    """
+    search = for_same_size(found).set_params(n_components=found.n_components_, n_jobs=1)
+    rngs = generator(found.random_state).spawn(len(leading))
+    tasks = [
+        (search, np.delete(X, [name == source for name in sources], axis=1), rng, weights)
+        for source, rng in zip(leading, rngs, strict=True)
+    ]
+    with one_thread():
+        results = list(imap_ordered(_again, tasks, found.n_jobs, steps, "what if"))
+    return [
+        WhatIf(
+            feature=source,
+            disparity=found.disparity_,
+            without=without,
+            overlap=float(pairwise_jaccard(np.stack([labels, found.labels_]))[0, 1]),
+        )
+        for source, (without, labels) in zip(leading, results, strict=True)
+    ]
+
+
+def _again(
+    search: MaxDisparityPartition, X: Array, rng: np.random.Generator, weights: Array | None
+) -> tuple[float, NDArray[np.intp]]:
+    """Disparity and labels of a search on what is left of a table."""
+    d = min(search.n_components, _rank(X, search.centering) - 1)
+    if d < 1:  # one component represents every row, or one feature is left
+        return 0.0, np.zeros(len(X), dtype=np.intp)
+    again = clone(search).set_params(n_components=d, random_state=rng)
+    again.fit(X, sample_weight=weights)
+    return again.disparity_, again.labels_
+
+
+def _rank(X: Array, centering: str) -> int:
+    """Dimensions that the table varies in."""
+    moments = summarise(X, "global" if centering == "paper" else centering).moments
+    values = np.linalg.eigvalsh(moments.second[0])
+    return int(np.sum(values > values[-1] * max(X.shape) * np.finfo(float).eps))

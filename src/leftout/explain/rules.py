@@ -156,37 +156,18 @@ def find_rules(
     min_confidence: float | None = None,
     prune: bool = True,
 ) -> Rules:
-    """Find all rules "if this holds (and that), the row is in the group".
+    """Find all rules "if this holds (and that), the row is in the group", by falling lift.
 
-    Parameters
-    ----------
-    table : raw table of m rows
-        Numbers are cut into at most five intervals, categories keep their names, and missing is a
-        value.
-    labels : array of shape (m,)
-        1 or True where a row is in the group, else 0.
-    min_support : float, default=0.01
-        Least share of all rows that satisfy the antecedents and are in the group.
-    min_confidence : float or None, default=None
-        Least share of the rows satisfying the antecedents that are in the group. None: the group's
-        share of all rows, that is a lift of 1.
-    prune : bool, default=True
-        Drop what holds for all rows, a pair that is no better than one of its halves, and a rule
-        that covers the same rows as a rule before it.
+    Numbers are cut into at most five intervals, categories keep their names, and missing is a
+    value. Rules have a ``min_support`` (share of all rows that satisfy the antecedents and are in
+    the group) and a ``min_confidence`` (share of the former that are in the group; None: as in all
+    rows, a lift of 1). ``prune`` drops what holds for all rows, a pair that is no better than one
+    of its halves, and a rule that covers the same rows as one before it. Of more than 50,000 rules
+    those of highest confidence are kept.
 
-    Returns
-    -------
-    Rules
-        By falling lift, then count; of more than 50,000 those of highest confidence.
-
-    Notes
-    -----
     With I items (a few per column) all pairs cost O(m I^2) multiplications, at the speed of BLAS,
-    and memory for a block of rows.
-
-    References
-    ----------
-    Agrawal, Imielinski and Swami (1993), Mining association rules between sets of items.
+    and memory for a block of rows (Agrawal, Imielinski and Swami 1993, Mining association rules
+    between sets of items).
 
     Examples
     --------
@@ -196,28 +177,16 @@ def find_rules(
     >>> best.text, best.confidence, best.lift
     ('x0 = red and x1 = 9', 1.0, 4.0)
     """
-    columns = columns_of(table)
-    group = check_left_out(labels, len(columns[0]))
-    binned = [bin_column(column, _BINS) for column in columns]
-    return mine(binned, group, min_support, min_confidence, prune)
-
-
-def mine(
-    columns: Sequence[BinnedColumn],
-    group: Mask,
-    min_support: float,
-    min_confidence: float | None = None,
-    prune: bool = True,
-) -> Rules:
-    """:func:`find_rules` in columns that are cut already."""
-    table, m = Indicators.of(columns), len(group)
-    covered, inside = table.counts(), table.counts(group)
+    columns = [bin_column(column, _BINS) for column in columns_of(table)]
+    group = check_left_out(labels, len(columns[0].codes))
+    every, m = Indicators.of(columns), len(group)
+    covered, inside = every.counts(), every.counts(group)
     # A rule's support is at most that of each of its items.
     frequent = (inside > 0) & (inside / m >= min_support)
     items = np.flatnonzero(frequent & (covered < m) if prune else frequent)
     few = 2 * len(items) < len(covered)  # else counting all pairs is faster than dropping bins
-    table, among = (table.only(items), slice(None)) if few else (table, np.ix_(items, items))
-    both, held = table.pairs()[among], table.pairs(group)[among]
+    pairs, among = (every.only(items), ...) if few else (every, np.ix_(items, items))
+    both, held = pairs.pairs()[among], pairs.pairs(group)[among]
     i, j = np.nonzero(np.triu((held / m >= min_support) & (held > 0)))
     met, count = both[i, j], held[i, j]
     floor = int(group.sum()) / m if min_confidence is None else min_confidence

@@ -140,7 +140,7 @@ class Sentence(Serializable):
 
     @property
     def _cells(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """What may be told of the rows it covers in the group, and in the rest: the ends."""
+        """What may be said of the rows it covers in the group, and in the rest: the ends."""
         rest = self.n_rows - self.size
         return (
             bounds_of(self.count, self.size, self.min_cell),
@@ -149,12 +149,12 @@ class Sentence(Serializable):
 
     @property
     def shown_count(self) -> int | str:
-        """Rows of the group that it covers; in words where few would be told of."""
+        """Rows of the group that it covers; in words where they would be few."""
         return rows_between(*self._cells[0])
 
     @property
     def shown_covered(self) -> int | str:
-        """Rows that it covers; in words where few would be told of."""
+        """Rows that it covers; in words where they would be few."""
         return rows_between(*map(sum, zip(*self._cells, strict=True)))
 
     def _shown(self, figure: Callable[[int, int], float]) -> float | str:
@@ -164,17 +164,17 @@ class Sentence(Serializable):
 
     @property
     def shown_recall(self) -> float | str:
-        """The share of the group that it covers; in words where few would be told of."""
+        """The share of the group that it covers; in words where they would be few."""
         return self._shown(lambda inside, outside: inside / self.size)
 
     @property
     def shown_precision(self) -> float | str:
-        """The share of its rows that are in the group; in words where few would be told of."""
+        """The share of its rows that are in the group; in words where they would be few."""
         return self._shown(lambda inside, outside: inside / max(inside + outside, 1))
 
     @property
     def shown_f1(self) -> float | str:
-        """The harmonic mean of both; in words where few would be told of."""
+        """The harmonic mean of both; in words where they would be few."""
         return self._shown(lambda inside, outside: 2.0 * inside / (inside + outside + self.size))
 
     def covers(self, table: Any, *, categorical: Iterable[Any] | None = ()) -> Mask:
@@ -277,9 +277,9 @@ class _SentenceSearch:
     def __init__(self, columns: list[BinnedColumn], group: Mask) -> None:
         self.group, self.size = group, int(group.sum())
         self.gain = max(_GAIN, 0.5 * _GAIN_ROWS / self.size)
-        told = np.array([binned.mutual_information(group) for binned in columns])
-        kept = largest(told, _COLUMNS)
-        self.paired = largest(told[kept], _PAIRED).tolist()
+        information = np.array([binned.mutual_information(group) for binned in columns])
+        kept = largest(information, _COLUMNS)
+        self.paired = largest(information[kept], _PAIRED).tolist()
         self.columns = [
             binned.with_conditions(binned.offered(_kept(binned, group)))
             for binned in (columns[place] for place in kept)

@@ -119,6 +119,7 @@ def _read(file: str | None, name: str, limits: Limits) -> Source:
 
 def audit(table: Source, settings: dict[str, Any]) -> None:
     """Audit a table, tell progress and answers as they come, and write the files."""
+    from leftout.compiling import COMPILING, saying_so
     from leftout.engine.run import run
     from leftout.report.pages import first_screen
 
@@ -127,13 +128,14 @@ def audit(table: Source, settings: dict[str, Any]) -> None:
     def progress(what: str, done: int, total: int) -> None:
         nonlocal last, before
         now, step = time.monotonic(), what.partition(":")[0]
-        if step != before or now - last >= _EVENT_SECONDS:
+        if step != before or now - last >= _EVENT_SECONDS or COMPILING in what:
             last, before = now, step
             _tell("progress", what=what, share=done / total if total else 0.0)
 
     if table.path is None:
         settings["dictionary"] = demo_dictionary()
-    found = run(table, Settings(**settings), n_jobs=-1, progress=progress, listener=_answer)
+    with saying_so(progress) as report:
+        found = run(table, Settings(**settings), n_jobs=-1, progress=report, listener=_answer)
     progress("writing the report", 1, 1)
     contents = {
         "report.html": found.html(), "audit.json": found.json(), "groups.csv": found.csv(),

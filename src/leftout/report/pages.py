@@ -2,6 +2,8 @@
 
 import base64
 import hashlib
+import re
+import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,15 +15,14 @@ from leftout.evidence.verdict import VERDICTS
 from leftout.fair.mitigation import describe_gap
 from leftout.groups.decomposition import PART_NAMES
 from leftout.linalg.significance import describe_p
-from leftout.report.annex import annex
 from leftout.report.templating import environment
 from leftout.text import ZERO_LOSS, as_name, counted, number, percent
 
 Data = Mapping[str, Any]
 _TEMPLATES = Path(__file__).parent / "templates"
-# Of smaller parts nobody needs to know who carries them.
-_LARGE_PART = 0.1
 _DASH = "\u2013"
+# What regulations ask for in a record to file, and the method with its references.
+_CITED = tomllib.loads((Path(__file__).parent / "annex.toml").read_text(encoding="utf-8"))
 
 
 def page(data: Data, to_file: bool = False) -> str:
@@ -31,22 +32,22 @@ def page(data: Data, to_file: bool = False) -> str:
 
 def first_screen(data: Data) -> str:
     """The answer below its headline: cards, lines, the bar of three parts, the table of costs."""
-    return _templates().get_template("screen.html").render(_shown(data))
+    return _templates().get_template("screen.html").render(_shown(data, linked=False))
 
 
-def _shown(data: Data, to_file: bool = False) -> dict[str, Any]:
-    """What templates are given."""
+def _shown(data: Data, to_file: bool = False, linked: bool = True) -> dict[str, Any]:
+    """What templates are given; ``linked``: words lead to the glossary, which is there."""
     each = [group_section(data, group) for group in data["groups"]]
     several = each if len(each) > 1 else []
     whole = {**data, **({} if several else each[0]), "findings": data["findings"]}
-    whole["annex"] = annex(data) if to_file else []
     more = {
+        "annex": to_file,
+        "linked": linked,
         "answers": {finding["code"]: finding for finding in data["findings"]},
         "part_names": PART_NAMES,
         "verdicts": VERDICTS,
         "shared": data["pca"]["representation"]["name"],
         "several": several,
-        "ranked": ranked(data["known"]),
     }
     return whole | more
 
@@ -64,14 +65,22 @@ def brief(data: Data) -> str:
     return _templates().get_template("brief.html").render(data)
 
 
+def annex(data: Data) -> str:
+    """The record to file as the text of annex.md."""
+    return _templates().get_template("annex.md").render(data)
+
+
 def _templates(*folders: Path) -> Environment:
     templates = environment(_TEMPLATES, *folders)
+    templates.globals["cited"] = _CITED
     templates.filters |= {
         "percent": _or_dash(percent),
         "number": _or_dash(loss_cell),
         "tiny": _or_dash(describe_gap),
         "count": _or_dash("{:,}".format),
         "p": _or_dash(p_cell),
+        "markdown": markdown,
+        "as_name": as_name,
     }
     return templates
 
@@ -79,6 +88,11 @@ def _templates(*folders: Path) -> Environment:
 def _or_dash(text: Callable[..., str]) -> Callable[..., str]:
     """A filter that shows a dash where a value is not known."""
     return lambda value, *more, **named: _DASH if value is None else text(value, *more, **named)
+
+
+def markdown(text: str) -> str:
+    """The cell of a table: names and values may hold anything, and nothing of them is markup."""
+    return " ".join(re.sub(r"[\\`*_\[\]<>|]", r"\\\g<0>", text).split())
 
 
 def loss_cell(value: float, digits: int = 3, scale: float | None = None) -> str:
@@ -91,27 +105,11 @@ def p_cell(value: float) -> str:
     return describe_p(value).removeprefix("p ").removeprefix("= ")
 
 
-def carriers(parts: Data | None) -> dict[str, list[str]]:
-    """The few columns that carry each part; the covariance's are none's in particular."""
-    if parts is None:
-        return {}
-    large = {key: key != "covariance" and parts[key]["share"] > _LARGE_PART for key in PART_NAMES}
-    return {key: list(map(as_name, parts[key]["carriers"] * large[key])) for key in PART_NAMES}
-
-
 # What a section shows where no evidence was gathered.
 _NO_EVIDENCE: dict[str, Any] = {
     "p_value": None, "verdict": None, "verdict_name": None, "parts": None, "held_out": None,
     "rows": 0, "of_rows": None, "notes": [], "chance": {},
 }  # fmt: skip
-
-
-def ranked(known: Data | None) -> list[Any]:
-    """Known groups: those left out first, then by what they lose; too small ones last."""
-    groups = [] if known is None else known["groups"]
-    return sorted(
-        groups, key=lambda each: (each["too_small"], not each["left_out"], -(each["loss"] or 0.0))
-    )
 
 
 def group_section(data: Data, group: Data) -> dict[str, Any]:
@@ -129,7 +127,6 @@ def group_section(data: Data, group: Data) -> dict[str, Any]:
         "explanation": group["explanation"],
         "trust": trust,
         "parts": trust["parts"],
-        "carriers": carriers(trust["parts"]),
         "answers": {finding["code"]: finding for finding in group["findings"]},
         "findings": group["findings"],
         "partition": data["partition"] if alone else partition,
