@@ -212,7 +212,7 @@ def best_seen(
     )  # fmt: skip
     size = found.left_out_.sought
     smallest, _ = group_sizes(None, size, *X.shape)
-    return clone(found)._fit_result(X, search_problem.resized(smallest, size), result)
+    return clone(found)._fit_problem(X, search_problem.resized(smallest, size), result)
 
 
 def papers(

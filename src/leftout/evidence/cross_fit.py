@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,33 +137,23 @@ def cross_fit(
     )
     if not judged:
         return []
-    by_group = zip(*judged, strict=True)
+    gaps, influences, overlaps = (np.stack(each, axis=1) for each in zip(*judged, strict=True))
     part = in_proportion(sizes, len(task.X) // 2, len(task.X))
-    return [_summed_up(task, size, each) for size, each in zip(part, by_group, strict=True)]
-
-
-class _Split(NamedTuple):
-    """What the halves of one split say of a group."""
-
-    gaps: Array  # (2,): of either half
-    influence: Array  # (m,): what each row adds to their mean
-    overlaps: list[float]  # of the size asked for, and of the core's
-
-
-def _summed_up(task: SearchTask, size: int, judged: Sequence[_Split]) -> HeldOut:
-    """What all splits say together; where rows are copies of each other, these say it once."""
-    gaps = np.array([each.gaps for each in judged])
-    influence = np.mean([each.influence for each in judged], axis=0)
-    _, error, freedom = Estimate.of(
-        float(gaps.mean()), influence, task.repeats.copies, HALVES_TOGETHER
-    )
-    return HeldOut(
-        group_size=size,
-        gaps=gaps,
-        overlaps=np.array([each.overlaps for each in judged]),
-        error=error,
-        freedom=freedom,
-    )
+    found = []
+    for size, *of_group in zip(part, gaps, influences, overlaps, strict=True):
+        mean, influence = float(of_group[0].mean()), of_group[1].mean(axis=0)
+        # rows that are copies of each other say it once
+        _, error, freedom = Estimate.of(mean, influence, task.repeats.copies, HALVES_TOGETHER)
+        found.append(
+            HeldOut(
+                group_size=size,
+                gaps=of_group[0],
+                overlaps=of_group[2],
+                error=error,
+                freedom=freedom,
+            )  # fmt: skip
+        )
+    return found
 
 
 def _judge_apart(
@@ -172,8 +161,12 @@ def _judge_apart(
     sizes: Sequence[int],
     reference: NDArray[np.integer],
     rng: np.random.Generator,
-) -> list[_Split]:
-    """Both halves, searched apart, each judged on the other: what they say of each group."""
+) -> tuple[Array, Array, Array]:
+    """Both halves, searched apart, each judged on the other: what they say of each group.
+
+    The gaps on either half, what each row adds to their mean, and the overlaps of the sizes asked
+    for and of the cores: each of shape (groups, ...).
+    """
     X, m, table = task.X, len(task.X), task.table
     halves = task.halves(rng)
     sought = [list(sizes)]
@@ -198,7 +191,7 @@ def _judge_apart(
         [jaccard(first == group, second == group) for first, second in (named[0], named[-1])]
         for group in range(1, len(sizes) + 1)
     ]
-    return [_Split(*each) for each in zip(gaps, influence, overlaps, strict=True)]
+    return gaps, influence, np.array(overlaps)
 
 
 def gap_of(

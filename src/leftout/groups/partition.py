@@ -20,7 +20,7 @@ from leftout.groups.problem_setup import SMALL, SearchProblem, build_problem
 from leftout.groups.sizes import check_n_groups, group_sizes
 from leftout.linalg.assignment import Partition, assign, row_values, side_weights
 from leftout.linalg.bounds import certified_bound
-from leftout.linalg.losses import CENTERINGS, LOSSES, Array, Loss, mean_disparity, signed
+from leftout.linalg.losses import CENTERINGS, LOSSES, Array, Loss, kept_by, mean_disparity, signed
 from leftout.linalg.moments import SparseRows, blocks
 from leftout.linalg.problem import Labels, Problem, n_nearest
 from leftout.representation.base import Representation, features_of
@@ -311,11 +311,26 @@ class MaxDisparityPartition(BaseEstimator):
         rule = (self.n_components, self.loss, self.centering)
         return build_problem(matrix, *rule, smallest, size, self.representation, weights)
 
-    def _fit_problem(self, X: Any, built: SearchProblem) -> Self:
-        """:meth:`fit` on a table that is checked, and whose problem is built already."""
+    def _fit_problem(
+        self,
+        X: Any,
+        built: SearchProblem,
+        result: SearchResult | None = None,
+        bound: float | None = None,
+    ) -> Self:
+        """:meth:`fit` on a table that is checked, whose problem is built and, maybe, searched.
+
+        ``X`` has the names of the features. Of rows elsewhere, the ``bound`` has to be known, too.
+        """
         self._see(X, reset=True)
-        with one_thread(built.problem.X.size <= SMALL):
-            return self._search(self._check_names(), built, 1, None)
+        if result is None:
+            with one_thread(built.problem.X.size <= SMALL):
+                return self._search(self._check_names(), built, 1, None)
+        self._set_attributes(built, result, 2)
+        if bound is not None:
+            self.labels_ = result.labels  # a byte each: they may be very many
+            self._uncertified, self._bound = None, bound
+        return self
 
     def _search(
         self, solver: Solver, built: SearchProblem, n_groups: int, sizes: list[int] | None
@@ -484,20 +499,6 @@ class MaxDisparityPartition(BaseEstimator):
         """Learn the names of the features, or compare them."""
         validate_data(self, X, reset=reset, skip_check_array=True)
 
-    def _fit_result(
-        self, X: Any, built: SearchProblem, result: SearchResult, bound: float | None = None
-    ) -> Self:
-        """:meth:`fit` where the labels are known; of rows elsewhere, the bound has to be, too.
-
-        ``X`` has the names of the features.
-        """
-        self._see(X, reset=True)
-        self._set_attributes(built, result, 2)
-        if bound is not None:
-            self.labels_ = result.labels  # a byte each: they may be very many
-            self._uncertified, self._bound = None, bound
-        return self
-
     def _set_attributes(self, built: SearchProblem, result: SearchResult, n_sides: int) -> Self:
         """Set what people ask of a partition."""
         self.__dict__.pop("epoch_labels_", None)  # only some solvers set it anew
@@ -526,9 +527,7 @@ class MaxDisparityPartition(BaseEstimator):
                 stacklevel=3,
             )
         self._uncertified = problem
-        kept = moments.kept
-        if kept is None:
-            kept = np.einsum("dn,gnk,dk->g", problem.V, moments.second, problem.V, optimize=True)
+        kept = kept_by(moments, problem.V)
         kept_own = np.einsum("gdn,gnk,gdk->g", own, moments.second, own, optimize=True)
         with np.errstate(invalid="ignore"):
             self.retained_, self.retained_own_ = kept / variance, kept_own / variance

@@ -53,10 +53,10 @@ class SearchProblem(NamedTuple):
 def build_problem(
     X: Array,
     n_components: Any,
-    loss: str,
-    centering: str,
-    smallest: int,
-    size: int | None,
+    loss: str = "excess",
+    centering: str = "global",
+    smallest: int = 1,
+    size: int | None = None,
     representation: Any = None,
     weights: Array | None = None,
 ) -> SearchProblem:

@@ -254,6 +254,13 @@ def evaluate(loss: Loss, moments: Moments, V: Array, own: Array | None = None) -
         return losses / np.where(moments.count > 0, moments.count, np.nan)
 
 
+def kept_by(moments: Moments, V: Array) -> Array:
+    """What the shared representation keeps of each group: as was counted, or by its components."""
+    if moments.kept is not None:
+        return moments.kept
+    return np.array([np.sum((V @ S) * V) for S in moments.second])
+
+
 @kernel
 def mean_disparity(losses: Array, count: Array) -> float:
     """What left-out rows lose beyond the rest's on average: ``sum k_j (loss_j - rest) / sum k_j``.
