@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from leftout.evidence.n_groups import HowMany, how_many
-from leftout.evidence.stability import Stability, fit_with_seeds
+from leftout.evidence.replication import Stability, fit_with_seeds
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem
 from leftout.groups.sizes import check_size, default_smallest, group_sizes, worst_tenth

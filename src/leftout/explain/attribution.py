@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from leftout.checks import generator, parameters_of
-from leftout.evidence.stability import pairwise_jaccard
+from leftout.evidence.replication import pairwise_jaccard
 from leftout.files import Serializable
 from leftout.groups.fitted import for_same_size
 from leftout.groups.measured import measured
 from leftout.groups.partition import MaxDisparityPartition
-from leftout.linalg.losses import Array, losses_by_feature, summarise
+from leftout.linalg.losses import Array, summarise
 from leftout.running import Steps, imap_ordered, one_thread
 
 
@@ -46,7 +46,7 @@ def feature_losses(*args: Any, **named: Any) -> Array:
     array([[0., 0.],
            [0., 1.]])
     """
-    return losses_by_feature(*measured(*args, **named).in_columns())
+    return measured(*args, **named).by_feature()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ from leftout.groups.fitted import fitted_on
 from leftout.groups.measured import measure
 from leftout.groups.outcome import Outcome, outcomes, without_outcome
 from leftout.groups.partition import MaxDisparityPartition
-from leftout.linalg.losses import Array, losses_by_feature
+from leftout.linalg.losses import Array
 from leftout.representation.pipeline import sources_of
 from leftout.running import Report, Steps, clean_interrupts
 from leftout.text import as_name, listed, number, percent
@@ -249,7 +249,7 @@ def group(
         matrix, partition.labels_, partition.n_groups_ + 1, partition.n_components_,
         partition.loss, partition.centering, partition.representation_, weights,
     )  # fmt: skip
-    losses = losses_by_feature(*known.in_columns())[[0, label or 1]]
+    losses = known.by_feature()[[0, label or 1]]
     parts = losses[1] - losses[0]
     # Far from zero, moments about zero keep few digits; another table is further off.
     rounding = 1e-9 * float(np.mean(np.sum((matrix - partition.mean_) ** 2, axis=1)))

@@ -233,9 +233,9 @@ def _measure_before(
     """Replace ordinary PCA as what Fair PCA is compared with by a representation that is given."""
     asked = {"representation": representation, "sample_weight": weights}
     known = measured(X, place, fair.n_asked_, **asked)
-    moments, losses = known.table.moments, known.losses()
+    moments, losses = known.moments(), known.losses()
     variance = np.trace(moments.second, axis1=1, axis2=2)
-    kept = kept_by(moments, known.V)
+    kept = kept_by(moments, known.built.problem.V)
     fair.baseline_losses_, fair.baseline_retained_ = losses, kept / variance
     fair.price_ = float(kept.sum() / variance.sum() - fair.explained_variance_ratio_.sum())
 

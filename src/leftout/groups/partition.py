@@ -16,7 +16,7 @@ from leftout.checks import check_choice, generator
 from leftout.data.matrix import Counted, check_features
 from leftout.errors import InputError, parameter_label
 from leftout.groups.left_out import Both, LeftOut
-from leftout.groups.problem_setup import SMALL, SearchProblem, build_problem
+from leftout.groups.problem_setup import SMALL, SearchProblem, build_problem, check_rule
 from leftout.groups.sizes import check_n_groups, group_sizes
 from leftout.linalg.assignment import Partition, assign, row_values, side_weights
 from leftout.linalg.bounds import certified_bound
@@ -309,7 +309,8 @@ class MaxDisparityPartition(BaseEstimator):
             smallest, sizes = group_sizes(self.min_group_size, self.group_size, *matrix.shape)
             size = None if sizes is None else sizes[0]
         rule = (self.n_components, self.loss, self.centering)
-        return build_problem(matrix, *rule, smallest, size, self.representation, weights)
+        built = build_problem(matrix, *rule, representation=self.representation, weights=weights)
+        return built.resized(smallest, size)
 
     def _fit_problem(
         self,
@@ -449,6 +450,13 @@ class MaxDisparityPartition(BaseEstimator):
         check_choice("loss", self.loss, LOSSES)
         check_choice("centering", self.centering, CENTERINGS)
         check_n_groups(self.n_groups, self.group_size)
+        if self.loss == "excess" and self.centering == "paper":
+            raise InputError(
+                "centering='paper' exists to reproduce published figures and goes with "
+                "loss='projection_gap', but loss='excess' was asked for. Use "
+                "loss='projection_gap', or centering='global' for the definition."
+            )
+        check_rule(self.representation, Loss.named(self.loss, self.centering))
         solver = self.solver
         if isinstance(solver, type):
             raise InputError(
