@@ -25,10 +25,10 @@ from leftout.auditing.presets import settled
 from leftout.auditing.stages import STAGE_SHARES, AuditPipeline
 from leftout.data.sources import Source
 from leftout.engine.run import run
-from leftout.evidence import cross_fit
-from leftout.evidence.cross_fit import gap_of
+from leftout.evidence import replication
 from leftout.evidence.null_test import NullTest
 from leftout.evidence.refit import SearchTask
+from leftout.evidence.replication import gap_of
 from leftout.groups.sizes import worst_tenth
 from leftout.running import Stages, Steps
 from leftout.settings import Settings
@@ -173,14 +173,14 @@ def covered(make, seed):
     """
     X = make(seed, rows=ROWS + FRESH)
     table, fresh = X[:ROWS], X[ROWS:]
-    rules, fit = [], cross_fit.fit_group_rule
+    rules, fit = [], replication.fit_group_rule
 
     def keep(task, rows, sizes, *how):
         rules.append((sizes[0], fit(task, rows, sizes, *how)))
         return rules[-1][1]
 
     search = MaxDisparityPartition(D, random_state=seed)
-    with mock.patch.object(cross_fit, "fit_group_rule", keep):
+    with mock.patch.object(replication, "fit_group_rule", keep):
         found = trust(search, table, n_surrogates=0, n_restarts=0, parts=0).held_out
     truth = np.mean(
         [

@@ -8,6 +8,7 @@ import pandas as pd
 from leftout import group_losses, named_groups
 from leftout.data.columns import columns_of
 from leftout.groups.cross_fitting import cross_fitted
+from leftout.groups.problem_setup import build_problem
 
 TABLES, FRESH = 100, 1_000_000
 # Tables of each law whose names are chosen by their losses, and fresh rows to judge these by.
@@ -74,7 +75,7 @@ def coverage():
         for seed in range(TABLES):
             rng = np.random.default_rng([1, seed])
             X, mask, d = law(m, rng)
-            (found,) = cross_fitted(X, [mask], d, rng=rng)
+            (found,) = cross_fitted(build_problem(X, d).problem, [mask], rng=rng)
             held += found.loss.low <= truth <= found.loss.high
             half = (found.loss.high - found.loss.low) / 2.0
             plain += abs(found.held_out - truth) <= half

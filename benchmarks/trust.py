@@ -19,7 +19,7 @@ from leftout import MaxDisparityPartition, datasets, how_many, trust
 from leftout.evidence.n_groups import count_groups
 from leftout.evidence.refit import SearchTask
 from leftout.evidence.surrogates import Copula, correlations
-from leftout.groups.sizes import check_sizes, fewest
+from leftout.groups.sizes import fewest, spaced_sizes
 from leftout.running import Steps, one_thread
 
 SIZES, SURROGATES = 6, 39
@@ -32,7 +32,7 @@ def overall_p(make, seed):
 
 def first_p(task):
     """Over all sizes, of the first group."""
-    grid = check_sizes(SIZES, fewest(ROWS, D), ROWS)
+    grid = spaced_sizes(SIZES, fewest(ROWS, D), ROWS)
     steps = Steps(SURROGATES, None)
     with one_thread():
         return count_groups(task, grid, SURROGATES, 1, steps).looked[0].p_value

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from leftout import FairPCA, MaxDisparityPartition, group_losses
 from leftout.data.columns import columns_of
-from leftout.evidence.stability import fit_with_seeds, pairwise_jaccard
+from leftout.evidence.replication import fit_with_seeds, pairwise_jaccard
 from leftout.running import Report, Steps, collected_warnings
 from leftout.solvers import Annealing, Greedy, Sorting
 from paper.correction import corrected

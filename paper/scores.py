@@ -74,7 +74,7 @@ def feature_scores(
     X = check_matrix(X)
     runs = np.stack([check_left_out(run, len(X)) for run in np.atleast_2d(labels)])
     known = measured(X, runs[0], n_components, centering=centering)
-    rows, d = X - known.table.mean, len(known.V)
+    rows, d = X - known.built.table.mean, known.built.problem.d
     whole = _percentages(rows, d, centering)
     sides = [[_percentages(rows[run == side], d, centering) for side in (0, 1)] for run in runs]
     rest, group = np.transpose(sides, (1, 0, 2))

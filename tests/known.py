@@ -30,10 +30,9 @@ from leftout.downstream.metrics import Difference
 from leftout.downstream.outcomes import FAIR_PCA, MINIMAX_PCA, VARIANTS
 from leftout.downstream.prediction import ComparedPrediction as Predicted
 from leftout.downstream.result import Cost, Figure, Harm
-from leftout.evidence.cross_fit import HeldOut
 from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.null_test import NullDistribution
-from leftout.evidence.stability import Membership, Stability
+from leftout.evidence.replication import HeldOut, Membership, Stability
 from leftout.evidence.verdict import Trust
 from leftout.explain import explanation as explanation_module
 from leftout.explain.alignment import Alignment

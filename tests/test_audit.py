@@ -472,7 +472,9 @@ def test_a_better_group_that_another_start_finds_is_taken(monkeypatch, found, ta
         size = plan.size
         result = SearchResult(labels=poor, history=as_history([0.0], [0]), stopped="early")
         return (
-            clone(search).set_params(group_size=size)._fit_result(X, posed.resized(1, size), result)
+            clone(search)
+            .set_params(group_size=size)
+            ._fit_problem(X, posed.resized(1, size), result)
         )
 
     monkeypatch.setattr(group_selection, "find_groups", missed)

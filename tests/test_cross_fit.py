@@ -9,8 +9,8 @@ from scipy import stats
 import naive
 import tolerances
 from leftout import MaxDisparityPartition, datasets
-from leftout.evidence.cross_fit import HeldOut, cross_fit, gap_of
 from leftout.evidence.refit import SearchTask
+from leftout.evidence.replication import HeldOut, cross_fit, gap_of
 from leftout.groups.partition import GroupRule
 from leftout.linalg.losses import EXCESS, Loss
 from leftout.representation.base import Representation

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 import naive
 from leftout import MaxDisparityPartition, datasets, trust
-from leftout.evidence import cross_fit
+from leftout.evidence import replication
 from leftout.evidence.duplicate_rows import (
     Repeats,
     _without_dummies,
@@ -240,14 +240,14 @@ def copied():
 def in_halves(search, X, size, splits):
     task = SearchTask.of(search, X)
     reference = np.zeros(len(X), dtype=np.int8)
-    return cross_fit.cross_fit(task, [size], splits, Steps(splits, None), reference)[0]
+    return replication.cross_fit(task, [size], splits, Steps(splits, None), reference)[0]
 
 
 @pytest.fixture
 def halves(monkeypatch):
     """The halves of every split, and how many rows each search looks for among how many."""
     kept, sizes = [], []
-    drawn, fit = SearchTask.halves, cross_fit.fit_group_rule
+    drawn, fit = SearchTask.halves, replication.fit_group_rule
 
     def keep(*args):
         kept.append(drawn(*args))
@@ -258,7 +258,7 @@ def halves(monkeypatch):
         return fit(task, X, each, *how)
 
     monkeypatch.setattr(SearchTask, "halves", keep)
-    monkeypatch.setattr(cross_fit, "fit_group_rule", note)
+    monkeypatch.setattr(replication, "fit_group_rule", note)
     return kept, sizes
 
 
@@ -278,20 +278,22 @@ def test_no_copy_is_searched_and_judged_in_one_split(halves, copied):
 
 def test_copies_say_it_once(copied, monkeypatch):
     """What equal rows add to a gap is one row's: it is added up before it is squared."""
-    X, splits, judge = copied[0], [], cross_fit._judge_apart
+    X, splits, judge = copied[0], [], replication._judge_apart
 
     def keep(*args):
         splits.append(judge(*args))
         return splits[-1]
 
-    monkeypatch.setattr(cross_fit, "_judge_apart", keep)
+    monkeypatch.setattr(replication, "_judge_apart", keep)
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=2), random_state=0)
     found = in_halves(search, X, 60, 3)
     first, _, place = naive.distinct_rows(X)
     squares = []
     for row in range(len(first)):
         each = [i for i in range(len(X)) if place[i] == row]
-        squares.append(sum(np.mean([split.influence[i] for (split,) in splits]) for i in each) ** 2)
+        squares.append(
+            sum(np.mean([influence[0, i] for _, influence, _ in splits]) for i in each) ** 2
+        )
     assert found.error == pytest.approx(np.sqrt(1.2 * sum(squares)), rel=1e-9)
     freedom = sum(squares) ** 2 / sum(square**2 for square in squares) - 1
     assert found.freedom == pytest.approx(freedom, rel=1e-9)

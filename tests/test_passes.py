@@ -21,7 +21,7 @@ from leftout.linalg.losses import LOSSES, Loss, row_losses, row_reach, shared_pc
 from leftout.linalg.passes import Along, InMemory, Sums, fold, moments_and_rows
 from leftout.linalg.problem import Problem
 from leftout.linalg.top_k import Cut, RowForm, ThresholdGuess, highest, reach_form, score_form
-from leftout.solvers import Alternating, SolverContext, alternating, sampling, streaming
+from leftout.solvers import Alternating, SolverContext, alternating, streaming
 from leftout.solvers.streaming import search_passes
 
 
@@ -219,9 +219,9 @@ def search(problem, table=None):
 @pytest.fixture
 def small_samples(monkeypatch):
     """Samples and pools as of a table a thousand times as large."""
-    monkeypatch.setattr(sampling, "_FEWEST", 1 << 11)
-    monkeypatch.setattr(sampling, "_APART", 200)
-    monkeypatch.setattr(sampling, "_SMALL_POOL", 60)
+    monkeypatch.setattr(streaming, "_FEWEST", 1 << 11)
+    monkeypatch.setattr(streaming, "_APART", 200)
+    monkeypatch.setattr(streaming, "_SMALL_POOL", 60)
     monkeypatch.setattr(streaming, "_MEMBERS", 20)
 
 

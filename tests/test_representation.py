@@ -28,6 +28,7 @@ from leftout import (
     named_groups,
 )
 from leftout.groups.cross_fitting import cross_fitted
+from leftout.groups.problem_setup import build_problem
 from leftout.representation.base import as_representation
 
 
@@ -213,7 +214,8 @@ def test_cross_fitted_losses_keep_what_is_given(kind):
     rng = np.random.default_rng(0)
     folds = np.random.default_rng(0).permutation(60) % 5
     mask = labels == 1
-    (found,) = cross_fitted(X, [mask], d, rng=rng, folds=5, representation=representation)
+    problem = build_problem(X, d, representation=representation).problem
+    (found,) = cross_fitted(problem, [mask], rng=rng, folds=5)
     made = estimator.inverse_transform(estimator.transform(X))
     losses = []
     for row in np.flatnonzero(mask):

@@ -9,7 +9,7 @@ import pandas as pd
 
 import known
 import known_several
-from leftout.evidence.stability import Membership
+from leftout.evidence.replication import Membership
 
 
 def test_the_rows():

@@ -116,12 +116,12 @@ def test_a_bug_is_not_the_users_mistake(tmp_path, monkeypatch, error):
 
 
 def test_a_bug_in_a_half_of_the_rows_is_not_swallowed(monkeypatch):
-    from leftout.evidence import cross_fit
+    from leftout.evidence import replication
 
     def broken(*args):
         raise ValueError("deep inside")
 
-    monkeypatch.setattr(cross_fit, "_judge_apart", broken)
+    monkeypatch.setattr(replication, "_judge_apart", broken)
     with pytest.raises(ValueError, match="deep inside"):
         audit(table_of(0), **QUICK)
 

@@ -16,7 +16,6 @@ import leftout
 import naive
 import tolerances
 from leftout import MaxDisparityPartition, datasets
-from leftout.evidence.refit import SearchTask
 from leftout.groups.problem_setup import build_problem
 from leftout.linalg.assignment import Partition, assign, row_values
 from leftout.linalg.losses import CENTERINGS, LOSSES
@@ -385,11 +384,6 @@ def test_a_default_minimum_that_is_cut_says_so(mixed):
         UserWarning, match="35 rows, is more than an eighth of the 240 rows; using 30"
     ):
         MaxDisparityPartition(3, n_groups=3, solver=QUICK, random_state=0).fit(mixed)
-
-
-def test_one_group_is_weighed_at_a_time(mixed):
-    with pytest.raises(leftout.InputError, match="one left-out group is searched for here"):
-        SearchTask.of(MaxDisparityPartition(3, n_groups=2), mixed)
 
 
 @pytest.fixture(scope="module")

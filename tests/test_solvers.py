@@ -32,8 +32,8 @@ from leftout.solvers import (
     alternating,
     local_ascent,
 )
-from leftout.solvers.greedy import _most_after, seed_size
 from leftout.solvers.local_ascent import climb, kth_largest, lay_out, orthonormalise
+from leftout.solvers.paper import _most_after, seed_size
 
 COMBINATIONS = [each for each in product(LOSSES, CENTERINGS) if each != ("excess", "paper")]
 FREE = [

@@ -12,9 +12,9 @@ import naive
 from leftout import MaxDisparityPartition, datasets
 from leftout.checks import generator
 from leftout.errors import InputError
-from leftout.evidence import stability
+from leftout.evidence import replication
 from leftout.evidence.refit import SearchTask
-from leftout.evidence.stability import (
+from leftout.evidence.replication import (
     Membership,
     Stability,
     fit_with_seeds,
@@ -129,13 +129,13 @@ def asked(task, group, parts=5, seed=0):
 @pytest.fixture
 def parts(monkeypatch):
     """The rows of every part, and how many are looked for in it."""
-    kept, fit = [], stability.fit_group_rule
+    kept, fit = [], replication.fit_group_rule
 
     def keep(task, X, sizes, *how):
         kept.append((X, *sizes))
         return fit(task, X, sizes, *how)
 
-    monkeypatch.setattr(stability, "fit_group_rule", keep)
+    monkeypatch.setattr(replication, "fit_group_rule", keep)
     return kept
 
 
@@ -195,7 +195,7 @@ def test_parts_with_too_few_dimensions_have_no_vote(labelled, monkeypatch):
     X, labels = labelled
     search = MaxDisparityPartition(2, solver=Alternating(n_starts=2), random_state=0)
     task, group = SearchTask.of(search, X), labels.astype(bool)
-    calls, fit = [], stability.fit_group_rule
+    calls, fit = [], replication.fit_group_rule
 
     def refuse(every):
         def refused(*args):
@@ -206,7 +206,7 @@ def test_parts_with_too_few_dimensions_have_no_vote(labelled, monkeypatch):
 
         return refused
 
-    monkeypatch.setattr(stability, "fit_group_rule", refuse(every=False))
+    monkeypatch.setattr(replication, "fit_group_rule", refuse(every=False))
     assert asked(task, group).parts == 4
-    monkeypatch.setattr(stability, "fit_group_rule", refuse(every=True))
+    monkeypatch.setattr(replication, "fit_group_rule", refuse(every=True))
     assert asked(task, group) is None

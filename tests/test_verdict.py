@@ -7,9 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from leftout.evidence.cross_fit import HeldOut
 from leftout.evidence.null_test import NullDistribution
-from leftout.evidence.stability import Membership
+from leftout.evidence.replication import HeldOut, Membership
 from leftout.evidence.verdict import VERDICTS, Trust, doubts, verdict
 from leftout.groups.decomposition import LossParts
 

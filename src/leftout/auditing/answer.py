@@ -15,7 +15,7 @@ from leftout.checks import check_choice
 from leftout.downstream.prediction import ComparedPrediction
 from leftout.downstream.result import CostTable, Harm
 from leftout.errors import InputError
-from leftout.evidence.stability import Stability
+from leftout.evidence.replication import Stability
 from leftout.evidence.verdict import Trust
 from leftout.explain import Explanation
 from leftout.explain.sentence import Sentence

@@ -34,9 +34,9 @@ from leftout.data.encoding import (
 from leftout.data.preparation import PreparedTable
 from leftout.data.profiling.column_types import ColumnFacts
 from leftout.errors import InputError
-from leftout.evidence.cross_fit import HALVES_TOGETHER, gap_of
 from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.refit import SearchTask, fit_group_rule, in_proportion
+from leftout.evidence.replication import HALVES_TOGETHER, gap_of
 from leftout.explain.sentence import any_of, describe
 from leftout.files import Serializable
 from leftout.groups.partition import GroupRule, MaxDisparityPartition

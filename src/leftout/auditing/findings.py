@@ -29,7 +29,7 @@ from leftout.data.encoding import LARGE_INDICATORS
 from leftout.data.profiling.column_types import ColumnFacts
 from leftout.errors import parameter_label
 from leftout.evidence.refit import SAME_GROUP
-from leftout.evidence.stability import FEWEST_RUNS
+from leftout.evidence.replication import FEWEST_RUNS
 from leftout.evidence.verdict import FEWEST_TABLES, Trust
 from leftout.explain.alignment import claims, describe_claims
 from leftout.fair.mitigation import NOT_FOR_OTHERS, describe_gap

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from leftout.evidence.n_groups import HowMany, how_many
-from leftout.evidence.stability import Stability, fit_with_seeds
+from leftout.evidence.replication import Stability, fit_with_seeds
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem
 from leftout.groups.sizes import check_size, default_smallest, group_sizes, worst_tenth
@@ -212,7 +212,7 @@ def best_seen(
     )  # fmt: skip
     size = found.left_out_.sought
     smallest, _ = group_sizes(None, size, *X.shape)
-    return clone(found)._fit_result(X, search_problem.resized(smallest, size), result)
+    return clone(found)._fit_problem(X, search_problem.resized(smallest, size), result)
 
 
 def papers(

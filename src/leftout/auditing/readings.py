@@ -19,7 +19,7 @@ from leftout.auditing.group_selection import few_of
 from leftout.data.preparation import PreparedTable
 from leftout.errors import InputError
 from leftout.evidence.refit import in_proportion
-from leftout.evidence.stability import pairwise_jaccard
+from leftout.evidence.replication import pairwise_jaccard
 from leftout.files import Serializable
 from leftout.groups.fitted import for_same_size
 from leftout.groups.partition import MaxDisparityPartition

@@ -30,7 +30,7 @@ from leftout.downstream.prediction import ComparedPrediction as ComparedPredicti
 from leftout.downstream.result import Harm
 from leftout.evidence.duplicate_rows import Repeats
 from leftout.evidence.n_groups import HowMany
-from leftout.evidence.stability import Stability
+from leftout.evidence.replication import Stability
 from leftout.evidence.verdict import Trust
 from leftout.explain import Explanation
 from leftout.fair.assessment import Afterwards

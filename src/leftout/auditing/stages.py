@@ -37,7 +37,7 @@ from leftout.errors import InputError, parameter_label
 from leftout.evidence.assess import N_SPLITS, assess
 from leftout.evidence.duplicate_rows import find_repeats
 from leftout.evidence.refit import SearchTask
-from leftout.evidence.stability import Stability, restarts
+from leftout.evidence.replication import Stability, restarts
 from leftout.evidence.subgroup_null import TABLES, subgroup_null_test
 from leftout.evidence.surrogates import SurrogateTables
 from leftout.explain import Explanation

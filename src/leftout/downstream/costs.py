@@ -188,7 +188,7 @@ def harm(
         target=target,
         place=sides.place,
         variants=[v for v in VARIANTS if v != MINIMAX_PCA or min(whole.shape) <= WIDE],
-        n_components=len(fitted.V),
+        n_components=fitted.built.problem.d,
         models=models_of(models, not target.classes),
         encoder=encoder,
         representation=representation,

@@ -47,8 +47,7 @@ from leftout.representation.base import check_components
 from leftout.running import Report, Stages, warn
 from leftout.settings import Settings
 from leftout.solvers import Alternating, SearchResult, SolverContext
-from leftout.solvers.sampling import SingleRows, sample_places
-from leftout.solvers.streaming import STREAMED_ABOVE, search_passes
+from leftout.solvers.streaming import STREAMED_ABOVE, SingleRows, sample_places, search_passes
 
 # The fewest rows of the group that a sample must have for a description to rest on.
 _FEWEST = 20
@@ -191,7 +190,7 @@ class ChunkedAudit(AuditPipeline):
             min_group_size=None,
         )  # fmt: skip
         ceiling = bound.ceiling(along.found, size)
-        found._fit_result(self.X.iloc[:1], self.everyone, result, ceiling)
+        found._fit_problem(self.X.iloc[:1], self.everyone, result, ceiling)
         return found.set_params(solver=self.search.solver)
 
     def examined(self, found: MaxDisparityPartition) -> MaxDisparityPartition:
@@ -213,7 +212,7 @@ class ChunkedAudit(AuditPipeline):
         sampled = clone(self.search).set_params(
             random_state=group_selection.FIXED, group_size=inside, min_group_size=None
         )
-        return sampled._fit_result(self.X, self.search_problem, here)
+        return sampled._fit_problem(self.X, self.search_problem, here)
 
     def chunks(self, found: MaxDisparityPartition, examined: MaxDisparityPartition) -> Chunks:
         """How the table was audited."""

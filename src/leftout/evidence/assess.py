@@ -16,10 +16,9 @@ from sklearn.base import clone
 
 from leftout.checks import check_whole
 from leftout.data.matrix import all_counted, check_matrix
-from leftout.evidence.cross_fit import cross_fit
 from leftout.evidence.null_test import NullTest, split_by_feature
 from leftout.evidence.refit import SearchTask, in_proportion
-from leftout.evidence.stability import SUBSAMPLES, Stability, restarts, subsamples
+from leftout.evidence.replication import SUBSAMPLES, Stability, cross_fit, restarts, subsamples
 from leftout.evidence.surrogates import SurrogateTables
 from leftout.evidence.verdict import FEWEST_TABLES, Trust, doubts
 from leftout.groups.fitted import check_search

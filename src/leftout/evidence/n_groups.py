@@ -16,8 +16,7 @@ error. Components are learned from these rows, and so on until the rows stay.
 
 Of the groups that cores of many sizes grow to, the one is taken that its own components keep the
 largest share of, if it has half of the evidence of any: a mix of two has hardly more than both, a
-few odd rows have not. A mix nevertheless leaves out a part of itself: so it is searched for a half
-that its own components leave out, and a half is taken where both have more evidence than the whole.
+few odd rows have not.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ from leftout.errors import InputError
 from leftout.evidence.refit import SearchTask, Sizes, fewer, search_sizes
 from leftout.evidence.sequential import draw_until, most_tables, should_stop
 from leftout.files import Serializable
+from leftout.groups.fitted import check_search
 from leftout.groups.partition import MaxDisparityPartition
-from leftout.groups.sizes import check_size, check_sizes, fewest
-from leftout.linalg.assignment import among
+from leftout.groups.sizes import check_size, fewest, spaced_sizes
+from leftout.linalg.assignment import Partition, among
 from leftout.linalg.losses import Array
-from leftout.linalg.moments import build
 from leftout.linalg.problem import Labels, Problem
 from leftout.linalg.significance import (
     LEVEL,
@@ -51,13 +50,12 @@ from leftout.linalg.significance import (
     standardised,
 )
 from leftout.running import Report, Steps, clean_interrupts, collected_warnings, one_thread
-from leftout.solvers import Solver, SolverContext
 from leftout.text import counted
 
 MOST_COUNTED = 6
 _COUNTING_TABLES, _GRID_SIZES = 39, 8
-# Rounds in which a group grows, and mixes that are taken apart.
-_GROWTH_ROUNDS, _MIX_ROUNDS = 20, 4
+# Rounds in which a group grows.
+_GROWTH_ROUNDS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,6 +153,7 @@ def how_many(
     >>> how_many(MaxDisparityPartition(2, random_state=0), X, n_surrogates=19).n_groups
     2
     """
+    check_search(estimator)
     check_count("most", most)
     check_count("n_surrogates", n_surrogates)
     if not can_tell(n_surrogates):
@@ -172,7 +171,7 @@ def how_many(
     else:
         smallest = alone.min_group_size
         given = None if smallest is None else check_size("min_group_size", smallest, m)
-        grid = check_sizes(sizes, given or fewest(m, task.n_components), m)
+        grid = spaced_sizes(sizes, given or fewest(m, task.n_components), m)
     with one_thread():
         return count_groups(task, grid, n_surrogates, most, Steps(n_surrogates, progress))
 
@@ -190,9 +189,9 @@ def count_groups(
         other = task.pose(law.draw(rng)).problem
         rows = np.ones(len(other.X), dtype=bool)
         for size in before:
-            (group,) = _of_each_size(few, _among(other, rows), [size], rng)
+            (group,) = search_sizes(few, _among(other, rows), [size], rng)
             rows = _peeled(rows, group)
-        return _disparities(_of_each_size(solver, _among(other, rows), sizes, rng))
+        return _values(search_sizes(solver, _among(other, rows), sizes, rng))
 
     left = np.ones(len(task.X), dtype=bool)
     while len(looked) < most and all(each.counts for each in looked):
@@ -200,8 +199,8 @@ def count_groups(
         if not len(sizes):
             break
         table = _among(task.posed.problem, left)
-        groups = _of_each_size(solver, table, sizes, of_table)
-        own = _disparities(groups)
+        groups = search_sizes(solver, table, sizes, of_table)
+        own = _values(groups)
 
         def enough(drawn: list[Array], own: Array = own) -> bool:
             highest = standardised(np.vstack([own, *drawn])).max(axis=1)
@@ -217,12 +216,12 @@ def count_groups(
         group = groups[int(np.argmax(standardised(curves)[0]))]
         if p_values.min() <= LEVEL:
             cores = [groups[at].labels for at in np.flatnonzero(p_values <= LEVEL)]
-            group = grow(few, table, cores, chance, of_table)
+            group = best_described(table, [grown(table, core, chance) for core in cores], chance)
             left = _peeled(left, group)
         looked.append(
             ExtractedGroup(
                 size=group.size,
-                disparity=group.disparity,
+                disparity=group.value,
                 chance=float(chance.disparities[chance.place(group.size)]),
                 p_value=float(p_values.min()),
                 tables=len(drawn),
@@ -237,18 +236,11 @@ def _among(problem: Problem, left: Mask) -> Problem:
     return replace(among(problem, left, None), min_size=1)
 
 
-def _of_each_size(
-    solver: Solver, problem: Problem, sizes: Sizes, rng: np.random.Generator
-) -> list[GrownGroup]:
-    found = search_sizes(solver, problem, sizes, SolverContext(rng=rng))
-    return [GrownGroup.of(problem, each.labels, each.own) for each in found]
+def _values(groups: Sequence[Partition]) -> Array:
+    return np.array([group.value for group in groups])
 
 
-def _disparities(groups: Sequence[GrownGroup]) -> Array:
-    return np.array([group.disparity for group in groups])
-
-
-def _peeled(left: Mask, group: GrownGroup) -> Mask:
+def _peeled(left: Mask, group: Partition) -> Mask:
     """The rows that are still left without a group of them."""
     rest = left.copy()
     rest[left] = group.labels == 0
@@ -262,7 +254,6 @@ class AtChance:
     sizes: NDArray[np.intp]  # every one from the smallest of the grid to the largest
     disparities: Array
     deviations: Array
-    highest: float  # deviations by which any surrogate exceeds the mean, at any size
 
     @classmethod
     def of(cls, grid: NDArray[np.intp], curves: Array) -> AtChance:
@@ -273,15 +264,10 @@ class AtChance:
             known, at = np.log(grid), np.log(sizes)
             mean = PchipInterpolator(known, mean)(at)
             deviation = np.interp(at, known, deviation)
-        return cls(sizes, mean, deviation, float(standardised(curves).max()))
+        return cls(sizes, mean, deviation)
 
     def place(self, size: int) -> int:
         return size - int(self.sizes[0])
-
-    def stands_out(self, size: int, disparity: float) -> bool:
-        """Whether a group of some size exceeds chance by more than any surrogate does."""
-        at = self.place(size)
-        return bool(disparity - self.disparities[at] > self.highest * self.deviations[at])
 
     def beyond(self, disparities: Array) -> Array:
         """Total losses beyond chance, for disparities at every size.
@@ -291,10 +277,10 @@ class AtChance:
         """
         return self.sizes * disparities - np.maximum.accumulate(self.sizes * self.disparities)
 
-    def evidence(self, group: GrownGroup) -> float:
+    def evidence(self, group: Partition) -> float:
         """A group's total loss beyond chance."""
         at = self.place(group.size)
-        return float(self.beyond(np.full(len(self.sizes), group.disparity))[at])
+        return float(self.beyond(np.full(len(self.sizes), group.value))[at])
 
     def enough(self, disparities: Array) -> int:
         """The smallest size whose total beyond chance is within a standard error of the largest."""
@@ -304,28 +290,7 @@ class AtChance:
         return int(self.sizes[np.argmax(beyond >= least)])
 
 
-@dataclass(frozen=True)
-class GrownGroup:
-    """Some rows (labels 1; 0 for the rest), and what they lose."""
-
-    labels: Labels
-    disparity: float
-    own: Array  # (2, d, n): components of the rest and of the group
-    share: float  # of the group's variation that its own components keep
-
-    @classmethod
-    def of(cls, problem: Problem, labels: Labels, own: Array | None = None) -> GrownGroup:
-        (rest, group), own = problem.losses(labels, own)
-        rows = problem.rows(labels == 1)
-        kept = np.sum((rows @ own[1].T) ** 2) / np.sum(rows**2)
-        return cls(labels, float(group - rest), own, float(kept))
-
-    @property
-    def size(self) -> int:
-        return int(self.labels.sum())
-
-
-def grown(problem: Problem, core: Labels, chance: AtChance) -> GrownGroup:
+def grown(problem: Problem, core: Labels, chance: AtChance) -> Partition:
     """The group that a core is part of."""
     labels, k = core, chance.sizes
     for _ in range(_GROWTH_ROUNDS):
@@ -338,69 +303,18 @@ def grown(problem: Problem, core: Labels, chance: AtChance) -> GrownGroup:
         labels[order[: chance.enough(inside - outside)]] = 1
         if np.array_equal(labels, before):
             break
-    return GrownGroup.of(problem, labels)
+    return Partition.of(problem, labels)
 
 
-def grow(
-    solver: Solver,
-    problem: Problem,
-    cores: Sequence[Labels],
-    chance: AtChance,
-    rng: np.random.Generator,
-) -> GrownGroup:
-    """The group, of those that cores grow to, that its own components describe best."""
-    best = _best_described([grown(problem, core, chance) for core in cores], chance)
-    for _ in range(_MIX_ROUNDS):
-        halves = [grown(problem, half, chance) for half in _halves(solver, problem, best, rng)]
-        if not _more_than_one(problem, best, halves, chance):
-            break
-        best = _best_described(halves, chance)
-    return best
-
-
-def _best_described(groups: Sequence[GrownGroup], chance: AtChance) -> GrownGroup:
+def best_described(problem: Problem, groups: Sequence[Partition], chance: AtChance) -> Partition:
     """Of those with half of the evidence of any, the one that its own components keep most of."""
     evidence = [chance.evidence(group) for group in groups]
     least = min(max(evidence), max(evidence) / 2.0)
     enough = [group for group, has in zip(groups, evidence, strict=True) if has >= least]
-    return max(enough, key=lambda group: group.share)
+    return max(enough, key=lambda group: kept_share(problem, group))
 
 
-def _halves(
-    solver: Solver, problem: Problem, group: GrownGroup, rng: np.random.Generator
-) -> list[Labels]:
-    """The part of a group that its own components leave out, and the other."""
-    size = group.size // 2
-    if size <= problem.d:
-        return []
-    rows = np.flatnonzero(group.labels)
-    X = problem.X[rows]
-    pooled = build(X, origin=problem.pooled.origin)
-    inside = replace(
-        problem, X=X, V=group.own[1], kept=None, refit=False, pooled=pooled, group_size=size
-    )
-    found = solver.maximise(inside, SolverContext(rng=rng)).labels
-    for _ in range(_GROWTH_ROUNDS):  # each row to the half that its components keep more of
-        rest, left_out = inside.row_losses(inside.losses(found)[1])
-        before, found = found, (left_out > rest).astype(np.int8)
-        if np.array_equal(found, before) or not problem.d < found.sum() < len(rows) - problem.d:
-            found = before
-            break
-    halves = [np.zeros_like(group.labels), np.zeros_like(group.labels)]
-    for half, side in zip(halves, (1, 0), strict=True):
-        half[rows[found == side]] = 1
-    return halves
-
-
-def _more_than_one(
-    problem: Problem, whole: GrownGroup, halves: Sequence[GrownGroup], chance: AtChance
-) -> bool:
-    """Whether both halves stand out and, without the rows they share, have more evidence."""
-    if not halves or not all(chance.stands_out(half.size, half.disparity) for half in halves):
-        return False
-    one, other = sorted(halves, key=lambda group: group.share)
-    apart = one.labels & ~other.labels & 1
-    if apart.sum() < chance.sizes[0]:
-        return False
-    parts = [GrownGroup.of(problem, apart.astype(np.int8)), other]
-    return sum(map(chance.evidence, parts)) > chance.evidence(whole)
+def kept_share(problem: Problem, group: Partition) -> float:
+    """The share of a group's variation that its own components keep."""
+    rows = problem.rows(group.labels == 1)
+    return float(np.sum((rows @ group.own[1].T) ** 2) / np.sum(rows**2))

@@ -9,7 +9,7 @@ to one, among the rows that it has seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -19,10 +19,10 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 from leftout.checks import generator
+from leftout.data.matrix import check_matrix
 from leftout.errors import InputError
 from leftout.evidence.duplicate_rows import Repeats, find_repeats, split
 from leftout.evidence.surrogates import SurrogateTables, with_weights, without_weights
-from leftout.groups.fitted import prepare
 from leftout.groups.partition import GroupRule, MaxDisparityPartition
 from leftout.groups.problem_setup import SearchProblem, build_problem
 from leftout.groups.sizes import default_smallest
@@ -30,8 +30,9 @@ from leftout.linalg.assignment import Partition, assign, row_values
 from leftout.linalg.distinct import IntArray, distinct_rows
 from leftout.linalg.losses import Array
 from leftout.linalg.problem import Labels, Problem
+from leftout.representation.base import features_of
 from leftout.running import Steps, imap_ordered, one_thread
-from leftout.solvers import Alternating, SearchResult, Solver, SolverContext, takes_sizes
+from leftout.solvers import Alternating, Solver, SolverContext, takes_sizes
 from leftout.solvers.alternating import refine
 from leftout.solvers.local_ascent import ROWS, climb_cost
 from leftout.solvers.multi import peel, split_anew
@@ -75,7 +76,8 @@ class SearchTask:
         weights: Array | None = None,
     ) -> SearchTask:
         """A table, searched with the effort of searches that are repeated many times."""
-        solver, matrix = prepare(estimator, X)
+        solver = estimator._check_names()
+        matrix = check_matrix(features_of(estimator.representation, X))
         if not takes_sizes(solver):
             raise InputError(
                 f"Surrogates are searched at the group's size, but {solver!r} chooses the size "
@@ -181,27 +183,26 @@ def quick(solver: Solver) -> Solver:
 
 
 def search_sizes(
-    solver: Solver, problem: Problem, sizes: Sizes, means: SolverContext
-) -> Iterator[SearchResult]:
+    solver: Solver, problem: Problem, sizes: Sizes, rng: np.random.Generator
+) -> list[Partition]:
     """The solver's group of each size."""
+    means = SolverContext(rng=rng)
     if hasattr(solver, "profile"):
-        yield from solver.profile(problem, [int(size) for size in sizes], means)
+        found = solver.profile(problem, [int(size) for size in sizes], means)
     else:
-        for size in sizes:
-            yield solver.maximise(replace(problem, group_size=int(size)), means)
+        found = [solver.maximise(replace(problem, group_size=int(k)), means) for k in sizes]
+    return [Partition.of(problem, each.labels, 2, each.own) for each in found]
 
 
 def search_groups(
     solver: Solver, problem: Problem, sizes: Sequence[int], rng: np.random.Generator
 ) -> Partition:
     """Groups of these sizes; those of equal size by falling loss."""
-    means = SolverContext(rng=rng)
     smallest = max(1, min([*sizes, len(problem.X) - sum(sizes)]))
     problem = replace(problem, min_size=smallest, group_size=None)
     if len(sizes) == 1:
-        (one,) = search_sizes(solver, problem, sizes, means)
-        return Partition.of(problem, one.labels, 2, one.own)
-    labels = peel(quick(solver), problem, len(sizes), sizes, means)
+        return search_sizes(solver, problem, sizes, rng)[0]
+    labels = peel(quick(solver), problem, len(sizes), sizes, SolverContext(rng=rng))
     found = refine(problem, Partition.of(problem, labels, len(sizes) + 1))
     found = split_anew(problem, found, rng)
     order = np.arange(len(sizes) + 1)

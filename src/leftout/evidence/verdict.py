@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from leftout.evidence.cross_fit import HeldOut
 from leftout.evidence.null_test import NullDistribution
 from leftout.evidence.refit import SAME_GROUP
+from leftout.evidence.replication import HeldOut, Membership, Stability
 from leftout.evidence.sequential import p_value_interval
-from leftout.evidence.stability import Membership, Stability
 from leftout.files import Serializable
 from leftout.groups.decomposition import LossParts
 from leftout.groups.left_out import LeftOut

@@ -15,7 +15,7 @@ from leftout.data.binning import most_informative
 from leftout.data.columns import Column, names_of
 from leftout.data.preparation import PreparedTable
 from leftout.data.roles import levels_of
-from leftout.evidence.stability import pairwise_jaccard
+from leftout.evidence.replication import pairwise_jaccard
 from leftout.explain.alignment import Alignment, align
 from leftout.explain.rules import Rule, find_rules
 from leftout.explain.sentence import Sentence, describe
@@ -25,7 +25,7 @@ from leftout.groups.fitted import for_same_size
 from leftout.groups.measured import measure, measured
 from leftout.groups.outcome import Outcome, outcomes, without_outcome
 from leftout.groups.partition import MaxDisparityPartition
-from leftout.linalg.losses import Array, losses_by_feature, summarise
+from leftout.linalg.losses import Array, summarise
 from leftout.running import Report, Steps, imap_ordered, one_thread
 
 # Rules that are listed, and the columns that they may use.
@@ -61,7 +61,7 @@ def feature_losses(*args: Any, **named: Any) -> Array:
     array([[0., 0.],
            [0., 1.]])
     """
-    return losses_by_feature(*measured(*args, **named).in_columns())
+    return measured(*args, **named).by_feature()
 
 
 class FeatureLoss(NamedTuple):
@@ -225,7 +225,7 @@ def explain(
         matrix, found.labels_, found.n_groups_ + 1, found.n_components_,
         found.loss, found.centering, found.representation_, intake.weights,
     )  # fmt: skip
-    losses = losses_by_feature(*known.in_columns())[[0, label]]
+    losses = known.by_feature()[[0, label]]
     steps.tell("rules", 1)
     telling = most_informative(described, mask, RULE_COLUMNS)
     rules = find_rules(telling, mask)

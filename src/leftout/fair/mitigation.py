@@ -14,7 +14,7 @@ from leftout.data.matrix import all_counted, check_matrix
 from leftout.fair.estimator import FairPCA, average_second, prefers_one_thread
 from leftout.files import Serializable
 from leftout.groups.measured import measured
-from leftout.linalg.losses import Array, Summary, summarise
+from leftout.linalg.losses import Array, Summary, kept_by, summarise
 from leftout.representation.base import as_representation, features_of
 from leftout.running import Report, Steps, one_thread
 from leftout.text import counted, listed, number, points, shown
@@ -233,11 +233,9 @@ def _measure_before(
     """Replace ordinary PCA as what Fair PCA is compared with by a representation that is given."""
     asked = {"representation": representation, "sample_weight": weights}
     known = measured(X, place, fair.n_asked_, **asked)
-    moments, losses = known.table.moments, known.losses()
+    moments, losses = known.moments(), known.losses()
     variance = np.trace(moments.second, axis1=1, axis2=2)
-    kept = moments.kept
-    if kept is None:
-        kept = np.einsum("dn,gnk,dk->g", known.V, moments.second, known.V, optimize=True)
+    kept = kept_by(moments, known.built.problem.V)
     fair.baseline_losses_, fair.baseline_retained_ = losses, kept / variance
     fair.price_ = float(kept.sum() / variance.sum() - fair.explained_variance_ratio_.sum())
 

@@ -2,8 +2,7 @@
 
 Random groups are these after a permutation of the rows that known values belong to, all columns
 together: ``order[i]`` takes the known values of row ``i``, so that groups keep their sizes and
-overlaps. Moments are taken once for cells, rows that are in the same groups; those of a group are
-sums over its cells.
+overlaps.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from leftout.data.binning import Places
 from leftout.data.conditions import Condition, Mask
@@ -30,12 +28,6 @@ from leftout.running import Steps, imap_ordered, one_thread
 
 # Losses up to this share of the table's variance are rounding.
 _NOTHING = 1e-13
-# Adding a cell's moments to a group's takes as long as those of this many rows.
-_ADDED = 10
-# Moments of all groups are looked at in blocks of about this many numbers (64 MB).
-_BLOCK = 1 << 23
-# With more ways to part the rows than this, hardly two rows are in the same groups.
-_WAYS = 30
 # Permutations that a thread does before it reports.
 _AT_ONCE = 8
 
@@ -96,13 +88,11 @@ class ConditionedGroup(Serializable):
 
 def measure_groups(
     problem: Problem,
-    X: Array,
     ways: Places,
     permutations: int,
     *,
     rngs: Sequence[np.random.Generator],
     folds: int = FOLDS,
-    representation: Any = None,
     n_jobs: int | None = None,
     steps: Steps,
 ) -> list[dict[str, Any]]:
@@ -111,15 +101,14 @@ def measure_groups(
     ``ways`` part the rows: shape (m, ways), with the number of each row's group by each of them,
     and -1 where it is in none. Groups are numbered through from 0, way by way.
     """
+    if not (ways >= 0).any():
+        return []
     for_order, for_folds = rngs
     with one_thread():
         looked = Groups.of(Rows.of(problem), ways)
         here, rest = looked.shares(rest=True)
     masks = [way == group for way in ways.T for group in np.unique(way[way >= 0])]
-    fitted = cross_fitted(
-        X, masks, problem.d, folds=folds, rng=for_folds, representation=representation,
-        weights=problem.weights,
-    )  # fmt: skip
+    fitted = cross_fitted(problem, masks, rng=for_folds, folds=folds)
     variance = np.where(here.variance > 0.0, here.variance, np.nan)
     columns = {
         "retained": here.kept / variance,
@@ -154,47 +143,17 @@ class Shares(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Cells:
-    """Rows parted into cells, of which some groups are unions."""
-
-    codes: Places  # the cell of each row
-    counts: Places  # the rows of each cell
-    members: sparse.csr_array  # which cells are in which group
-    groups: Places  # the places of these groups among all
-
-    @classmethod
-    def of(cls, signatures: Places) -> Cells:
-        """Cells of rows that are in the same groups: the numbers in a row, but for -1."""
-        first = codes = np.zeros(len(signatures), dtype=np.intp)
-        for column in signatures.T:  # numbers stay small, since they are counted anew
-            both = codes * (int(column.max()) + 2) + column + 1
-            _, first, codes = np.unique(both, return_index=True, return_inverse=True)
-        distinct, counts = signatures[first], np.bincount(codes)
-        at, way = np.nonzero(distinct >= 0)
-        groups, place = np.unique(distinct[at, way], return_inverse=True)
-        shape = len(groups), len(distinct)
-        members = sparse.csr_array((np.ones(len(at)), (place, at)), shape=shape)
-        return cls(codes, counts, members, groups)
-
-    @property
-    def work(self) -> int:
-        """How long one look takes, in rows: the largest cell's moments are what others leave."""
-        return int(len(self.codes) - self.counts.max() + _ADDED * self.members.nnz)
-
-
-@dataclass(frozen=True)
 class Groups:
-    """Groups of rows that may overlap."""
+    """Groups of rows, by several ways to part these."""
 
     rows: Rows
-    cells: list[Cells]
-    sizes: Array  # in rows
+    ways: list[Places]  # by each way, the group of each row from 1, and 0 where it is in none
 
     @classmethod
     def of(cls, rows: Rows, ways: Places) -> Groups:
-        """Groups of several ways to part the rows."""
-        sizes = np.bincount(ways[ways >= 0]).astype(float)
-        return cls(rows, _parted(ways, rows.Z.shape[1]), sizes)
+        """Groups that are numbered through, way by way."""
+        known = [way for way in ways.T if way.max() >= 0]
+        return cls(rows, [np.where(way < 0, 0, way - way[way >= 0].min() + 1) for way in known])
 
     def leading(self) -> Groups:
         """The same in the leading axes alone, where there are many: quicker to look at."""
@@ -210,42 +169,25 @@ class Groups:
 
         In a move, row ``i`` hands what groups it is in to row ``moved[i]``.
         """
-        Z, d, counts, kept_of = self.rows.Z, self.rows.d, self.rows.weights, self.rows.all_kept
-        pooled, n = np.diag(self.rows.eigenvalues), Z.shape[1]
-        sides = [Shares(*np.empty((4, len(self.sizes)))) for _ in range(1 + rest)]
-        step = max(1, _BLOCK // n**2)
-        for cells in self.cells:
-            codes, n_cells = cells.codes, len(cells.counts)
+        m, pooled, kept_of = len(self.rows.Z), np.diag(self.rows.eigenvalues), self.rows.all_kept
+        sides: list[list[Shares]] = [[] for _ in range(1 + rest)]
+        for way in self.ways:
+            groups, count = way, int(way.max()) + 1
             if moved is not None:
-                codes = np.empty_like(codes)
-                codes[moved] = cells.codes
-            parts = cell_moments(codes, n_cells, Z, pooled[None]).reshape(-1, n * n)
-            kept = cells.members @ np.bincount(codes, kept_of, n_cells)
-            for side, each in zip(sides, (kept, kept_of.sum() - kept), strict=False):
-                side.kept[cells.groups] = each
-            weight = self.sizes[cells.groups]
-            if counts is not None:
-                weight = cells.members @ np.bincount(codes, counts, n_cells)
-            for side, each in zip(sides, (weight, len(Z) - weight), strict=False):
-                side.weight[cells.groups] = each
-            for start in range(0, len(cells.groups), step):
-                at = cells.groups[start : start + step]
-                second = (cells.members[start : start + step] @ parts).reshape(-1, n, n)
-                for side, S in zip(sides, (second, pooled - second), strict=False):
-                    side.variance[at] = np.trace(S, axis1=1, axis2=2)
-                    side.own[at] = top_sums(S, d)
-        return sides
+                groups = np.empty_like(way)
+                groups[moved] = way
+            second = cell_moments(groups, count, self.rows.Z, pooled[None])[1:]
+            kept = np.bincount(groups, kept_of, count)[1:].astype(np.float64)
+            weight = np.bincount(groups, self.rows.weights, count)[1:].astype(np.float64)
+            sides[0].append(self._kept(second, kept, weight))
+            if rest:
+                sides[1].append(self._kept(pooled - second, kept_of.sum() - kept, m - weight))
+        return [Shares(*map(np.concatenate, zip(*side, strict=True))) for side in sides]
 
-
-def _parted(signatures: Places, n: int) -> list[Cells]:
-    """The cells of all ways together, or of each way by itself where that is less work."""
-    ways = [signatures[:, [way]] for way in range(signatures.shape[1])]
-    alone = [Cells.of(way) for way in ways if way.max() >= 0]
-    if not 2 <= len(alone) <= _WAYS:
-        return alone
-    together = Cells.of(signatures)
-    fits = len(together.counts) * n**2 <= 4 * _BLOCK
-    return [together] if fits and together.work <= sum(each.work for each in alone) else alone
+    def _kept(self, second: Array, kept: Array, weight: Array) -> Shares:
+        """Of sides with these second moments."""
+        variance = np.trace(second, axis1=1, axis2=2)
+        return Shares(weight, variance, kept, top_sums(second, self.rows.d))
 
 
 def permutation_test(
@@ -256,8 +198,8 @@ def permutation_test(
     steps: Steps,
 ) -> dict[str, Array]:
     """Every group's loss beside those under permutations of the rows: what these are, p-values."""
-    if not permutations or not len(groups.sizes):
-        nothing = np.full(len(groups.sizes), np.nan)
+    if not permutations:
+        nothing = np.full(sum(int(way.max()) for way in groups.ways), np.nan)
         return dict.fromkeys(("random", "random_high", "p_value", "p_alone"), nothing)
     leading = groups.leading()
     rngs = rng.spawn(permutations)

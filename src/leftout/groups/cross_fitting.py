@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy import linalg, stats
 
 from leftout.data.conditions import Mask
-from leftout.groups.problem_setup import build_problem
-from leftout.linalg.losses import Array, Loss, shared_pca, summarise, top_components
+from leftout.groups.problem_setup import Rows
+from leftout.linalg.losses import Array, top_components
 from leftout.linalg.moments import (
     Moments,
     build,
@@ -28,10 +28,10 @@ from leftout.linalg.moments import (
     times_roots,
     without,
 )
+from leftout.linalg.problem import Problem
 from leftout.linalg.significance import CONFIDENCE, Interval
 
 FOLDS = 10
-_EXCESS = Loss.named("excess", "global")
 # Half the distance from held-out to in-sample loss is taken away: by how much of it that may be
 # wrong (near ties it is too little, with few rows in many columns too much), as a standard error.
 _DOUBT = 0.1
@@ -66,14 +66,7 @@ class _FoldTable(NamedTuple):
 
 
 def cross_fitted(
-    X: Array,
-    masks: Sequence[Mask],
-    n_components: int,
-    *,
-    rng: np.random.Generator,
-    folds: int = FOLDS,
-    representation: Any = None,
-    weights: Array | None = None,
+    problem: Problem, masks: Sequence[Mask], *, rng: np.random.Generator, folds: int = FOLDS
 ) -> list[CrossFitted]:
     """Cross-fitted ``excess`` loss of each of some fixed groups, with a 95% interval.
 
@@ -88,16 +81,13 @@ def cross_fitted(
 
     Parameters
     ----------
-    X : array of shape (m, n)
+    problem : Problem
+        The table, and what its rows share: where that was given, no fold changes it. Intervals are
+        for rows drawn with their weights.
     masks : sequence of boolean arrays of shape (m,)
-    n_components : int
-    rng : numpy.random.Generator
-        Draws the folds.
+    rng : Generator
+        Puts rows into folds.
     folds : int
-    representation : as for :func:`leftout.group_losses`
-        One that is given stays as it is: only the group's own components come from other rows.
-    weights : array of shape (m,), optional
-        What each row counts, 1 on average. Intervals are for rows drawn with their weights.
 
     Returns
     -------
@@ -118,46 +108,34 @@ def cross_fitted(
     Examples
     --------
     >>> import numpy as np
+    >>> from leftout.groups.problem_setup import build_problem
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((500, 8)) * [3, 1, 1, 1, 1, 1, 1, 1]
     >>> group = np.arange(500) < 60
     >>> X[group, 1] *= 2.0
     >>> X[group, 0] /= 3.0
-    >>> (found,) = cross_fitted(X, [group], 1, rng=rng)
+    >>> (found,) = cross_fitted(build_problem(X, 1).problem, [group], rng=rng)
     >>> [f"{each:.2f}" for each in (found.held_out, *found.loss, found.in_sample)]
     ['2.39', '2.57', '1.58', '3.65', '2.73']
     """
-    table = _fold_table(X, n_components, min(folds, len(X)), rng, representation, weights)
-    return [_fitted(table, mask, n_components) for mask in masks]
+    table = _fold_table(problem, min(folds, len(problem.X)), rng)
+    return [_fitted(table, mask, problem.d) for mask in masks]
 
 
-def _fold_table(
-    X: Array,
-    d: int,
-    n_folds: int,
-    rng: np.random.Generator,
-    representation: Any,
-    weights: Array | None,
-) -> _FoldTable:
-    roots = 1.0 if weights is None else np.sqrt(weights)[:, None]
-    folds = rng.permutation(len(X)) % n_folds
-    if representation is not None:  # no fold changes it
-        asked = (None, "excess", "global", 1, None, representation, weights)
-        problem = build_problem(X, *asked).problem
-        rows, kept = problem.rows() / roots, problem.by_weight(problem.norms_and_kept[1])
-        nowhere = [np.zeros(rows.shape[1])] * n_folds
-        return _FoldTable(rows, kept, folds, nowhere, kept, None, weights)
-    table = summarise(X, "global", weights=weights)
-    shared = shared_pca(_EXCESS, table.moments, d)
-    rows = (table.rows - table.moments.origin) @ shared.axes.T / roots
-    kept, held_out = _squares(rows[:, :d]), np.empty(len(rows))
-    origins, variances = [np.zeros(rows.shape[1])] * n_folds, shared.eigenvalues / len(rows)
+def _fold_table(problem: Problem, n_folds: int, rng: np.random.Generator) -> _FoldTable:
+    table, weights = Rows.of(problem), problem.weights
+    rows = table.Z if weights is None else table.Z / np.sqrt(weights)[:, None]
+    folds, kept = rng.permutation(len(rows)) % n_folds, problem.by_weight(table.all_kept)
+    held_out, origins = kept.copy(), [np.zeros(rows.shape[1])] * n_folds
+    variances = table.eigenvalues / len(rows) if problem.refit else None
     found = _FoldTable(rows, kept, folds, origins, held_out, variances, weights)
+    if not problem.refit:
+        return found
     parts = found.moments(slice(None))
     for fold in range(n_folds):
         outside = without(pooled(parts), _one(parts, fold))
         origins[fold] = outside.total[0] / outside.count[0]
-        V = top_components(recentre(outside, origins[fold]).second[0], d)
+        V = top_components(recentre(outside, origins[fold]).second[0], problem.d)
         held_out[folds == fold] = _squares((rows[folds == fold] - origins[fold]) @ V.T)
     return found
 

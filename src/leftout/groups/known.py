@@ -331,8 +331,7 @@ def known_groups(
     n_rows = len(X)
     weights = all_counted(X, sample_weight)
     with collected_warnings() as notes:
-        asked = (n_components, "excess", "global", 1, None, representation, weights)
-        built = build_problem(X, *asked)
+        built = build_problem(X, n_components, representation=representation, weights=weights)
         problem, d = built.problem, built.problem.d
         smallest = smallest_named(min_group_size, n_rows, d)
         parts = _parts(columns, n_rows, bands, smallest)
@@ -350,10 +349,9 @@ def known_groups(
             numbers[group.rows, column] = -1 if group.too_small else next(place)
     lines = iter(
         measure_groups(
-            problem, X, numbers, permutations, rngs=rngs, folds=folds,
-            representation=representation, n_jobs=n_jobs, steps=steps,
+            problem, numbers, permutations, rngs=rngs, folds=folds, n_jobs=n_jobs, steps=steps
         )
-    )  # fmt: skip
+    )
     norms, kept = problem.norms_and_kept
     steps.tell("known groups", 1)
     return KnownGroups(

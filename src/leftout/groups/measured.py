@@ -10,47 +10,41 @@ from numpy.typing import ArrayLike, NDArray
 from leftout.checks import check_choice, check_groups, parameters_of
 from leftout.data.matrix import Counted, check_features
 from leftout.errors import InputError, parameter_label
-from leftout.groups.problem_setup import check_given
-from leftout.linalg.losses import (
-    CENTERINGS,
-    LOSSES,
-    Array,
-    Loss,
-    Summary,
-    evaluate,
-    summarise,
-)
+from leftout.groups.problem_setup import SearchProblem, build_problem, check_rule
+from leftout.linalg.losses import CENTERINGS, LOSSES, Array, Loss, losses_by_feature
 from leftout.linalg.moments import Moments
-from leftout.representation.base import (
-    Representation,
-    as_representation,
-    check_components,
-    features_of,
-)
+from leftout.representation.base import features_of
 
 
 class Measured(NamedTuple):
-    """What every number about known groups is computed from."""
+    """A table's problem, and groups of its rows, counted from 0."""
 
-    rule: Loss
-    table: Summary  # one row of its moments for each group, in the order of the sorted labels
-    V: Array  # the shared components
-    # squared errors by group and feature, under a representation that is no projection
-    errors: Array | None = None
+    X: Array
+    built: SearchProblem
+    labels: NDArray[np.integer]
+    n_groups: int
+
+    def moments(self) -> Moments:
+        """Of each group."""
+        return self.built.problem.split(self.labels, self.n_groups)
 
     def losses(self) -> Array:
         """Average loss of each group."""
-        return evaluate(self.rule, self.table.moments, self.V)
+        return self.built.problem.losses_of(self.moments())[0]
 
-    def in_columns(self) -> tuple[Loss, Moments, Array, Array | None]:
-        """Moments and components in the table's columns, for splits over features."""
-        moments, back = self.table.moments, self.table.back
-        if back is not None:
-            second = np.stack([back @ S @ back.T for S in moments.second])
-            moments = moments._replace(
-                total=moments.total @ back.T, second=second, origin=self.table.mean
-            )
-        return self.rule, moments, self.table.in_columns(self.V), self.errors
+    def by_feature(self) -> Array:
+        """The losses, split over the table's columns: (groups, n)."""
+        (problem, table, _, given), moments, errors = self.built, self.moments(), None
+        if table.back is not None:
+            second = np.stack([table.back @ S @ table.back.T for S in moments.second])
+            moments = moments._replace(total=moments.total @ table.back.T, second=second)
+        if problem.kept is not None:
+            squares = given.errors(self.X) ** 2
+            if problem.weights is not None:
+                squares *= problem.weights[:, None]
+            groups = range(self.n_groups)
+            errors = np.stack([squares[self.labels == group].sum(axis=0) for group in groups])
+        return losses_by_feature(problem.loss, moments, table.in_columns(problem.V), errors)
 
 
 def measured(
@@ -71,10 +65,8 @@ def measured(
     X, places, weights = Counted.of(X, sample_weight)
     if len(X) < len(index):  # groups of which no row counts are none
         names, index = check_groups(names[index[places]], len(X))
-    given = None if representation is None else as_representation(representation)
-    if given is not None:
-        check_given(given, Loss.named(loss, centering), X)
-    return measure(X, index, len(names), n_components, loss, centering, given, weights)
+    check_rule(representation, Loss.named(loss, centering))
+    return measure(X, index, len(names), n_components, loss, centering, representation, weights)
 
 
 def measure(
@@ -84,35 +76,20 @@ def measure(
     n_components: int | float,
     loss: str,
     centering: str,
-    given: Representation | None = None,
+    representation: Any = None,
     weights: Array | None = None,
 ) -> Measured:
     """:func:`measured` on a matrix that is checked, and groups that are counted from 0."""
-    rule, origin = Loss.named(loss, centering), None if given is None else given.origin
-    if weights is not None and rule.own_mean:
+    if weights is not None and centering == "paper":
         raise InputError(
             "centering='paper' exists to reproduce published figures, which count every row once, "
             f"but {parameter_label('sample_weight')} was given. Use centering='global'."
         )
-    table = summarise(
-        X, centering, index, n_groups, mean_first=True, origin=origin, weights=weights
-    )
-    if given is None:
-        shared = check_components(rule, table, n_components, below_rank=False)
-        return Measured(rule, table, shared.components)
-    given = given.at(table.mean)
-    if given.components is not None:
-        V = given.components if table.back is None else given.components @ table.back
-        return Measured(rule, table, V)
-    squares = given.errors(X) ** 2
-    if weights is not None:
-        squares *= weights[:, None]
-    errors = np.stack([squares[index == group].sum(axis=0) for group in range(n_groups)])
-    variance = np.trace(table.moments.second, axis1=1, axis2=2)
-    moments = table.moments._replace(kept=variance - errors.sum(axis=1))
-    # only their number counts
-    V = np.eye(moments.second.shape[1])[: given.rank]
-    return Measured(rule, table._replace(moments=moments), V, errors)
+    built = build_problem(
+        X, n_components, loss, centering, representation=representation, weights=weights,
+        below_rank=False,
+    )  # fmt: skip
+    return Measured(X, built, index, n_groups)
 
 
 @parameters_of(measured)

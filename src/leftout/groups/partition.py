@@ -16,11 +16,11 @@ from leftout.checks import check_choice, generator
 from leftout.data.matrix import Counted, check_features
 from leftout.errors import InputError, parameter_label
 from leftout.groups.left_out import Both, LeftOut
-from leftout.groups.problem_setup import SMALL, SearchProblem, build_problem
+from leftout.groups.problem_setup import SMALL, SearchProblem, build_problem, check_rule
 from leftout.groups.sizes import check_n_groups, group_sizes
 from leftout.linalg.assignment import Partition, assign, row_values, side_weights
 from leftout.linalg.bounds import certified_bound
-from leftout.linalg.losses import CENTERINGS, LOSSES, Array, Loss, mean_disparity, signed
+from leftout.linalg.losses import CENTERINGS, LOSSES, Array, Loss, kept_by, mean_disparity, signed
 from leftout.linalg.moments import SparseRows, blocks
 from leftout.linalg.problem import Labels, Problem, n_nearest
 from leftout.representation.base import Representation, features_of
@@ -212,6 +212,7 @@ class MaxDisparityPartition(BaseEstimator):
     labels_: NDArray[np.integer]
     # The problem that ``bound_`` has still to be computed for.
     _uncertified: Problem | None = None
+    _bound: float | Array
 
     def __init__(
         self,
@@ -309,13 +310,29 @@ class MaxDisparityPartition(BaseEstimator):
             smallest, sizes = group_sizes(self.min_group_size, self.group_size, *matrix.shape)
             size = None if sizes is None else sizes[0]
         rule = (self.n_components, self.loss, self.centering)
-        return build_problem(matrix, *rule, smallest, size, self.representation, weights)
+        built = build_problem(matrix, *rule, representation=self.representation, weights=weights)
+        return built.resized(smallest, size)
 
-    def _fit_problem(self, X: Any, built: SearchProblem) -> Self:
-        """:meth:`fit` on a table that is checked, and whose problem is built already."""
+    def _fit_problem(
+        self,
+        X: Any,
+        built: SearchProblem,
+        result: SearchResult | None = None,
+        bound: float | None = None,
+    ) -> Self:
+        """:meth:`fit` on a table that is checked, whose problem is built and, maybe, searched.
+
+        ``X`` has the names of the features. Of rows elsewhere, the ``bound`` has to be known, too.
+        """
         self._see(X, reset=True)
-        with one_thread(built.problem.X.size <= SMALL):
-            return self._search(self._check_names(), built, 1, None)
+        if result is None:
+            with one_thread(built.problem.X.size <= SMALL):
+                return self._search(self._check_names(), built, 1, None)
+        self._set_attributes(built, result, 2)
+        if bound is not None:
+            self.labels_ = result.labels  # a byte each: they may be very many
+            self._uncertified, self._bound = None, bound
+        return self
 
     def _search(
         self, solver: Solver, built: SearchProblem, n_groups: int, sizes: list[int] | None
@@ -434,6 +451,13 @@ class MaxDisparityPartition(BaseEstimator):
         check_choice("loss", self.loss, LOSSES)
         check_choice("centering", self.centering, CENTERINGS)
         check_n_groups(self.n_groups, self.group_size)
+        if self.loss == "excess" and self.centering == "paper":
+            raise InputError(
+                "centering='paper' exists to reproduce published figures and goes with "
+                "loss='projection_gap', but loss='excess' was asked for. Use "
+                "loss='projection_gap', or centering='global' for the definition."
+            )
+        check_rule(self.representation, Loss.named(self.loss, self.centering))
         solver = self.solver
         if isinstance(solver, type):
             raise InputError(
@@ -484,20 +508,6 @@ class MaxDisparityPartition(BaseEstimator):
         """Learn the names of the features, or compare them."""
         validate_data(self, X, reset=reset, skip_check_array=True)
 
-    def _fit_result(
-        self, X: Any, built: SearchProblem, result: SearchResult, bound: float | None = None
-    ) -> Self:
-        """:meth:`fit` where the labels are known; of rows elsewhere, the bound has to be, too.
-
-        ``X`` has the names of the features.
-        """
-        self._see(X, reset=True)
-        self._set_attributes(built, result, 2)
-        if bound is not None:
-            self.labels_ = result.labels  # a byte each: they may be very many
-            self._uncertified, self._bound = None, bound
-        return self
-
     def _set_attributes(self, built: SearchProblem, result: SearchResult, n_sides: int) -> Self:
         """Set what people ask of a partition."""
         self.__dict__.pop("epoch_labels_", None)  # only some solvers set it anew
@@ -526,9 +536,7 @@ class MaxDisparityPartition(BaseEstimator):
                 stacklevel=3,
             )
         self._uncertified = problem
-        kept = moments.kept
-        if kept is None:
-            kept = np.einsum("dn,gnk,dk->g", problem.V, moments.second, problem.V, optimize=True)
+        kept = kept_by(moments, problem.V)
         kept_own = np.einsum("gdn,gnk,gdk->g", own, moments.second, own, optimize=True)
         with np.errstate(invalid="ignore"):
             self.retained_, self.retained_own_ = kept / variance, kept_own / variance

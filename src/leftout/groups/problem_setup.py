@@ -53,33 +53,29 @@ class SearchProblem(NamedTuple):
 def build_problem(
     X: Array,
     n_components: Any,
-    loss: str,
-    centering: str,
-    smallest: int,
-    size: int | None,
+    loss: str = "excess",
+    centering: str = "global",
+    smallest: int = 1,
+    size: int | None = None,
     representation: Any = None,
     weights: Array | None = None,
+    below_rank: bool = True,
 ) -> SearchProblem:
     """The search's problem on a checked matrix.
 
-    ``representation`` is what rows share; None: their PCA with ``n_components`` components.
+    ``representation`` is what rows share; None: their PCA with ``n_components`` components, which
+    leave something out where they have to be ``below_rank``: searches need it, losses do not.
     ``weights`` are what each row counts, 1 on average and above 0.
     """
-    if loss == "excess" and centering == "paper":
-        raise InputError(
-            "centering='paper' exists to reproduce published figures and goes with "
-            "loss='projection_gap', but loss='excess' was asked for. Use loss='projection_gap', "
-            "or centering='global' for the definition."
-        )
     rule, given = Loss.named(loss, centering), None
     if representation is not None:
         given = as_representation(representation)
-        check_given(given, rule, X)
+        _check_given(given, X)
     origin = None if given is None else given.origin
     table = summarise(X, centering, origin=origin, weights=weights)
     moments, kept, principal = table.moments, None, None
     if given is None:
-        principal = check_components(rule, table, n_components)
+        principal = check_components(rule, table, n_components, below_rank=below_rank)
         V, explained = principal.components, principal.eigenvalues / principal.eigenvalues.sum()
     else:
         given = given.at(table.mean)
@@ -105,10 +101,9 @@ def build_problem(
         refit=given is None,
         weights=weights,
     )
-    _check_own_means(problem)
     if table.rows.size <= SMALL:
         problem = problem.part(problem.rows(), 1.0, problem.kept, weights)
-        if min(table.rows.shape) > WIDE and rule.own_is_best and kept is None:
+        if below_rank and min(table.rows.shape) > WIDE and rule.own_is_best and kept is None:
             problem, axes = _turned(problem, principal)
             table = table._replace(back=axes.T if table.back is None else table.back @ axes.T)
     elif isinstance(X, SparseRows):
@@ -130,8 +125,8 @@ def fitted_here(table: Summary, components: Array) -> Representation:
     )
 
 
-def check_given(given: Representation, loss: Loss, X: Array) -> None:
-    """Refuse a representation of other features, or one that a loss is not defined for."""
+def _check_given(given: Representation, X: Array) -> None:
+    """Refuse a representation of other features, or of as many dimensions as these."""
     n_features = X.shape[1]
     if given.n_features != n_features:
         raise InputError(
@@ -143,16 +138,20 @@ def check_given(given: Representation, loss: Loss, X: Array) -> None:
             f"The representation, {given.name}, has {counted(given.rank, 'component')} for "
             f"{counted(n_features, 'feature')}: nothing is left out. Give one of lower rank."
         )
-    if not loss.own_is_best:
-        raise InputError(
-            "A representation that is given is audited by the loss 'excess' with centering='global'"
-            " or 'none', but others were asked for. Use these, or leave representation=None."
-        )
     if isinstance(X, SparseRows) and not given.is_projection:
         raise InputError(
             f"The representation, {given.name}, is no projection, so its errors fill a table as "
             f"large as this sparse one ({len(X):,} x {n_features:,}). Pass fewer rows, or "
             "X.toarray() where memory allows."
+        )
+
+
+def check_rule(representation: Any, loss: Loss) -> None:
+    """Refuse a loss that is not defined for a representation that is given."""
+    if representation is not None and not loss.own_is_best:
+        raise InputError(
+            "A representation that is given is audited by the loss 'excess' with centering='global'"
+            " or 'none', but others were asked for. Use these, or leave representation=None."
         )
 
 

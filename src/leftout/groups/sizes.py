@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.checks import is_int, is_share
+from leftout.checks import check_count, is_int, is_share
 from leftout.errors import InputError, parameter_label
 from leftout.running import warn
 from leftout.settings import AUTO, TENTH
@@ -125,28 +125,11 @@ def fewest(n_rows: int, n_components: int, least: int = _FEWEST) -> int:
     return min(max(least, _EACH * n_components), max(1, n_rows // 4))
 
 
-def check_sizes(sizes: Any, smallest: int, n_rows: int) -> NDArray[np.intp]:
-    """Group sizes in rising order: those given, or a number from the smallest to half."""
-    half = n_rows // 2
-    if is_int(sizes):
-        if int(sizes) < 1:
-            raise InputError(
-                f"{parameter_label('sizes', sizes)} is not a number of sizes; give an int from 1."
-            )
-        spaced = np.geomspace(smallest, max(smallest, half), int(sizes))
-        return np.unique(np.round(spaced).astype(np.intp))
-    given = np.asarray(sizes)
-    if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given):
-        raise InputError(
-            f"{parameter_label('sizes', sizes)} is neither a number of sizes nor a list of ints."
-        )
-    given = np.unique(given)
-    if given[0] < 1 or given[-1] >= n_rows:
-        raise InputError(
-            f"sizes go from {given[0]} to {given[-1]}, but a group is a part of the {n_rows} rows. "
-            f"Choose sizes from 1 to {n_rows - 1}."
-        )
-    return given.astype(np.intp)
+def spaced_sizes(count: Any, smallest: int, n_rows: int) -> NDArray[np.intp]:
+    """So many group sizes, log-spaced from the smallest to half of the rows."""
+    check_count("sizes", count)
+    spaced = np.geomspace(smallest, max(smallest, n_rows // 2), int(count))
+    return np.unique(np.round(spaced).astype(np.intp))
 
 
 def default_smallest(n_rows: int, n_features: int, quiet: bool = True, n_sides: int = 2) -> int:

@@ -323,8 +323,9 @@ def named_groups(
     steps = Steps(2, progress)
     steps.tell("names")
     with one_thread():
-        asked = (n_components, "excess", "global", 1, None, representation, weights)
-        problem = build_problem(matrix, *asked).problem
+        problem = build_problem(
+            matrix, n_components, representation=representation, weights=weights
+        ).problem
         rows = Rows.of(problem)
         smallest = smallest_named(min_group_size, len(matrix), problem.d, _SHARE)
         query = SubgroupQuery(smallest, float(weight), depth)
@@ -337,10 +338,8 @@ def named_groups(
         worst = Alternating().maximise(tenths, SolverContext(rng=of_tenth)).labels == 1
     masks = np.array([line.mask for line in lines]).reshape(-1, len(matrix))
     numbers = np.where(masks, np.arange(len(lines))[:, None], -1).T
-    figures = measure_groups(
-        problem, matrix, numbers, _RANDOM, rngs=rngs, representation=representation,
-        n_jobs=n_jobs, steps=Steps(permuting_steps(_RANDOM), None),
-    )  # fmt: skip
+    quiet = Steps(permuting_steps(_RANDOM), None)
+    figures = measure_groups(problem, numbers, _RANDOM, rngs=rngs, n_jobs=n_jobs, steps=quiet)
     covered = np.logical_or.accumulate(masks)[:, worst].mean(axis=1).tolist()
     groups = []
     for line, of_line, covers in zip(lines, figures, covered, strict=True):

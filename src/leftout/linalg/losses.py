@@ -147,7 +147,6 @@ def summarise(
     labels: NDArray[np.integer] | None = None,
     n_groups: int = 1,
     *,
-    mean_first: bool = False,
     origin: Array | None = None,
     weights: Array | None = None,
 ) -> Summary:
@@ -155,15 +154,14 @@ def summarise(
 
     With more columns than rows, all rows lie in a subspace of as many dimensions as rows, and a
     rotation changes no loss: moments are taken in coordinates of that subspace. Otherwise the mean
-    comes out of the same pass as the moments; ``mean_first`` spends a pass on it, which keeps up to
-    two more digits of columns far from zero. An ``origin`` that is given takes the place of the
+    comes out of the same pass as the moments. An ``origin`` that is given takes the place of the
     centring's.
 
     Where rows have ``weights``, rows times the roots of these stand for them.
     """
     wide, about_mean = X.shape[1] > X.shape[0], centering == "global"
     with np.errstate(over="ignore", invalid="ignore"):  # callers see what is not finite
-        if weights is None and origin is None and not wide and about_mean and not mean_first:
+        if weights is None and origin is None and not wide and about_mean:
             moments = build_about_mean(X, labels, n_groups=n_groups)
             return Summary(X, moments, moments.origin, None)
         mean = origin
@@ -252,6 +250,13 @@ def evaluate(loss: Loss, moments: Moments, V: Array, own: Array | None = None) -
         losses[group] = basis_loss(loss, S, V, W, kept)
     with np.errstate(invalid="ignore"):
         return losses / np.where(moments.count > 0, moments.count, np.nan)
+
+
+def kept_by(moments: Moments, V: Array) -> Array:
+    """What the shared representation keeps of each group: as was counted, or by its components."""
+    if moments.kept is not None:
+        return moments.kept
+    return np.array([np.sum((V @ S) * V) for S in moments.second])
 
 
 @kernel

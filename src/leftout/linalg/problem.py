@@ -177,7 +177,7 @@ class Problem:
         """Average loss of all rows."""
         return float(evaluate(self.loss, self.pooled, self.V)[0])
 
-    def split(self, labels: Labels, n_sides: int = 2) -> Moments:
+    def split(self, labels: NDArray[np.integer], n_sides: int = 2) -> Moments:
         """Moments of the rest (0), which is what the groups leave, and of each group (from 1)."""
         step = max(SUMMED_AT_ONCE // self.X.shape[1], 1)  # not too many rows are copied at once
         rest, groups = self.pooled, []

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from leftout.compiling import kernel
 from leftout.errors import InputError
-from leftout.linalg.losses import EXCESS, Array, Loss, mean_disparity, scatter
+from leftout.linalg.losses import EXCESS, Array, Loss, kept_by, mean_disparity, scatter
 from leftout.linalg.moments import Moments
 from leftout.linalg.spectra import rank_one, top_change
 
@@ -45,12 +45,10 @@ def track(loss: Loss, moments: Moments, V: Array) -> TrackedSides:
             "solver='alternating', Sorting(split='matched') or a solver of your own."
         )
     values, vectors = np.linalg.eigh(scatter(loss, moments))
-    kept = moments.kept
-    if kept is None:
-        kept = np.array([np.sum((V @ S) * V) for S in moments.second])
+    kept = kept_by(moments, V).copy()
     count, total, losses = moments.count.copy(), moments.total.copy(), np.empty(len(kept))
     vectors = np.ascontiguousarray(vectors.transpose(0, 2, 1))
-    sides = TrackedSides(loss, V.copy(), count, total, values, vectors, kept.copy(), losses)
+    sides = TrackedSides(loss, V.copy(), count, total, values, vectors, kept, losses)
     for group in range(len(losses)):
         losses[group] = loss_after(sides, group, total[group], 0.0, STAYS)
     return sides

@@ -4,10 +4,8 @@ A solver may also have ``profile``, for groups of several sizes at once.
 """
 
 from leftout.solvers.alternating import Alternating
-from leftout.solvers.annealing import Annealing
 from leftout.solvers.base import SearchResult, Solver, SolverContext, as_history
-from leftout.solvers.greedy import Greedy
-from leftout.solvers.sorting import Sorting
+from leftout.solvers.paper import Annealing, Greedy, Sorting
 
 SOLVERS = {
     "alternating": Alternating,

@@ -16,8 +16,8 @@ from leftout.linalg.problem import MARGIN, Problem
 from leftout.linalg.rank_one import exchange, track
 from leftout.running import one_thread
 from leftout.solvers.base import SearchResult, SolverContext, as_history
-from leftout.solvers.greedy import higher_side, sweep
 from leftout.solvers.local_ascent import ROWS, affordable, lay_out, line, part_of
+from leftout.solvers.paper import higher_side, sweep
 from leftout.solvers.streaming import STREAMED_ABOVE, search_passes
 from leftout.text import number
 

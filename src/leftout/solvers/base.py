@@ -6,7 +6,6 @@ from typing import Protocol
 
 import numpy as np
 
-from leftout.errors import InputError
 from leftout.linalg.losses import Array
 from leftout.linalg.moments import Moments
 from leftout.linalg.problem import Labels, Problem
@@ -49,13 +48,3 @@ class Solver(Protocol):
 def as_history(disparities: Sequence[float], moves: Sequence[int]) -> np.ndarray:
     """Pair up disparities and moves."""
     return np.array(list(zip(disparities, moves, strict=True)), dtype=HISTORY)
-
-
-def refuse_fixed_size(problem: Problem, name: str) -> None:
-    """Stop a search that changes the group's size with every move."""
-    if problem.group_size is not None:
-        raise InputError(
-            f"group_size={problem.group_size} was given, but {name} moves one row at a time, which "
-            "changes the size with every move. Leave group_size=None, or use "
-            "solver='alternating' or Sorting(split='matched')."
-        )

@@ -1,4 +1,7 @@
-"""The paper's Algorithm 1: greedy allocation, then single moves that raise the disparity."""
+"""The paper's three algorithms: greedy allocation, simulated annealing, sorting by residual.
+
+They are searches for one group under the two losses that kernels are compiled for.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.checks import check_count
+from leftout.checks import check_choice, check_count
 from leftout.compiling import kernel
+from leftout.errors import InputError
 from leftout.linalg.losses import EXCESS, Array
 from leftout.linalg.moments import merge, stack
 from leftout.linalg.problem import Labels, Problem
@@ -22,13 +26,18 @@ from leftout.linalg.rank_one import (
     track,
     transfer,
 )
-from leftout.solvers.base import SearchResult, SolverContext, as_history, refuse_fixed_size
+from leftout.solvers.base import SearchResult, SolverContext, as_history
 from leftout.text import number
+
+# Proposals between two entries of annealing's history.
+_STRIDE = 500
+# Where sorted rows are cut.
+SPLITS = ("half", "matched", "best")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Greedy:
-    """Greedy allocation and reallocation, exactly as with PCAs from scratch but by updates.
+    """Algorithm 1: greedy allocation and reallocation, as with PCAs from scratch but by updates.
 
     Two random seed sets take in the other rows one by one (each row joins the side whose loss with
     it is the larger); then up to ``epochs`` sweeps in row order move a row to the other side
@@ -43,7 +52,7 @@ class Greedy:
     epochs: int = 15
 
     def maximise(self, problem: Problem, means: SolverContext) -> SearchResult:
-        refuse_fixed_size(problem, "Greedy")
+        _refuse_fixed_size(problem, "Greedy")
         check_count("epochs", self.epochs)
         rows = problem.rows()
         labels = allocate(problem, rows, means.rng)
@@ -67,6 +76,158 @@ class Greedy:
             stopped=stopped,
             sweeps=np.array(sweeps) ^ np.int8(found[0] != labels[0]),
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Annealing:
+    """Algorithm 3: random single moves, accepted uphill always and downhill while it is warm.
+
+    Starts from stage 1 of :class:`Greedy`; the first temperature is the disparity there. Returns
+    the best partition seen.
+
+    Parameters
+    ----------
+    cooling : float
+        Factor of the temperature after every proposal.
+    t_min : float
+        Temperature to stop at, in the units of the loss: it suits tables scaled to [0, 1].
+    max_steps : int
+        Most proposals. One that would leave a side too small is drawn again.
+    """
+
+    cooling: float = 0.999
+    t_min: float = 1e-6
+    max_steps: int = 10_000
+
+    def maximise(self, problem: Problem, means: SolverContext) -> SearchResult:
+        check_count("max_steps", self.max_steps)
+        if not 0.0 < self.cooling < 1.0:
+            raise InputError(
+                f"cooling={self.cooling!r} would never cool; a factor between 0 and 1 is needed. "
+                "Use 0.999, say."
+            )
+        _refuse_fixed_size(problem, "Annealing")
+        rows, kept = problem.rows(), problem.norms_and_kept[1]
+        loss, V, rng = problem.loss, problem.V, means.rng
+        labels = allocate(problem, rows, rng)
+        value = best = temperature = float(np.ptp(problem.losses(labels)[0]))
+        best_labels = labels.copy()
+        values, moves = [best], [0]
+        step = accepted = since = 0
+        # With both sides at their minimum there is no move to propose.
+        stopped = "no move allowed" if problem.n_rows == 2 * problem.min_size else ""
+        sides = track(loss, problem.split(labels), V)
+        while not stopped:
+            row = int(rng.integers(0, problem.n_rows))
+            source = int(labels[row])
+            if sides.count[source] <= problem.min_size:
+                continue
+            move = (sides, rows[row], kept[row], source, 1 - source)
+            new = float(np.ptp(sides_after(*move)[0]))
+            if new > value or rng.random() < np.exp((new - value) / temperature):
+                transfer(*move)
+                labels[row] = 1 - source
+                value = new
+                accepted, since = accepted + 1, since + 1
+                if value > best:
+                    best, best_labels = value, labels.copy()
+            temperature *= self.cooling
+            step += 1
+            if temperature < self.t_min:
+                stopped = "cold"
+            elif step >= self.max_steps:
+                stopped = "max_steps"
+            if stopped or step % _STRIDE == 0:
+                values.append(best)
+                moves.append(accepted)
+                means.tell(f"{step} proposals: best disparity {number(best, digits=6)}")
+                accepted = 0
+            if since == REFRESH or step % _STRIDE == 0:
+                sides = track(loss, problem.split(labels), V)
+                since = 0
+        return SearchResult(
+            labels=higher_side(problem, best_labels),
+            history=as_history(values, moves),
+            stopped=stopped,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sorting:
+    """Algorithm 2: cut the rows, sorted by their residual under the shared PCA.
+
+    The paper calls the cut at the half optimal for fixed components. It is not: the loss subtracts
+    each group's own optimum, and even for plain residuals the best cut is not the middle.
+
+    Parameters
+    ----------
+    split : {"half", "matched", "best"}
+        At half of the rows, at ``group_size``, or at the best of all cuts.
+    """
+
+    split: str = "half"
+
+    def maximise(self, problem: Problem, means: SolverContext) -> SearchResult:
+        check_choice("split", self.split, SPLITS)
+        norms, kept = problem.norms_and_kept
+        order = np.argsort(kept - norms, kind="stable")
+        if self.split == "matched":
+            labels = self._matched(problem, order)
+        elif problem.group_size is not None:
+            raise InputError(
+                f"group_size={problem.group_size} was given, but split={self.split!r} chooses the "
+                "size itself. Use Sorting(split='matched'), or leave group_size=None."
+            )
+        else:
+            cut = problem.n_rows // 2 if self.split == "half" else _best_cut(problem, order)
+            labels = higher_side(problem, _head(order, cut))
+        losses, _ = problem.losses(labels)
+        return SearchResult(
+            labels=labels,
+            history=as_history([float(losses[1] - losses[0])], [int(labels.sum())]),
+            stopped="sorted",
+        )
+
+    def _matched(self, problem: Problem, order: np.ndarray) -> Labels:
+        if problem.group_size is None:
+            raise InputError(
+                "split='matched' cuts at the size of another solver's group, but group_size is "
+                "None. Give that size as group_size, or use split='half' or 'best'."
+            )
+        ends = [_head(order, problem.group_size), _head(order[::-1], problem.group_size)]
+        return max(ends, key=lambda labels: float(np.diff(problem.losses(labels)[0])[0]))
+
+
+def _refuse_fixed_size(problem: Problem, name: str) -> None:
+    """Stop a search that changes the group's size with every move."""
+    if problem.group_size is not None:
+        raise InputError(
+            f"group_size={problem.group_size} was given, but {name} moves one row at a time, which "
+            "changes the size with every move. Leave group_size=None, or use "
+            "solver='alternating' or Sorting(split='matched')."
+        )
+
+
+def _head(order: np.ndarray, size: int) -> Labels:
+    labels = np.zeros(len(order), dtype=np.int8)
+    labels[order[:size]] = 1
+    return labels
+
+
+def _best_cut(problem: Problem, order: np.ndarray) -> int:
+    """The cut with the largest disparity, of all."""
+    cut = best = problem.min_size
+    last, value = problem.n_rows - cut, -np.inf
+    while cut <= last:
+        stop = min(cut + REFRESH, last + 1)
+        sides = track(problem.loss, problem.split(_head(order, cut)), problem.V)
+        for row in order[cut:stop]:
+            if np.ptp(sides.losses) > value:
+                best, value = cut, float(np.ptp(sides.losses))
+            x, kept = problem.rows(row), problem.norms_and_kept[1][row]
+            transfer(sides, x, kept, 0, 1)
+            cut += 1
+    return best
 
 
 def seed_size(problem: Problem) -> int:
