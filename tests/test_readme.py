@@ -62,6 +62,7 @@ def test_every_example_is_run_below():
         "docs/guide/scale.md": 1,
         "docs/guide/several.md": 2,
         "docs/guide/trust.md": 1,
+        "docs/guide/weights.md": 1,
         "docs/guide/your_pca.md": 2,
         "docs/quickstart.md": 2,
     }
@@ -85,6 +86,12 @@ def test_examples_of_a_gate(lines_of):
     same, *changed = lines_of("docs/guide/gate.md", 1)
     assert same.startswith("Nothing has changed beyond noise")
     assert any(line.startswith("Rows where x3 is") for line in changed)
+
+
+def test_example_of_weights(lines_of):
+    audited, searched, losses = lines_of("docs/guide/weights.md")
+    assert 0.09 < float(audited.split()[1]) < 0.11
+    assert searched.startswith("[") and losses.count("[") == 2
 
 
 def test_an_audit_is_logged(monkeypatch):

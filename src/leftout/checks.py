@@ -138,9 +138,9 @@ def check_weights(
     ):
         if wrong.any():
             raise InputError(
-                f"Found {np.count_nonzero(wrong):,} {what} weights in {called}, the first in row "
-                f"{np.argmax(wrong)}; each row needs a number from 0. Correct them, or give 0 to "
-                "rows that are not to count."
+                f"Found {np.count_nonzero(wrong):,} {what} among the weights in {called}, the "
+                f"first in row {np.argmax(wrong)}; each row needs a number from 0. Correct them, "
+                "or give 0 to rows that are not to count."
             )
     counting = np.flatnonzero(values)
     if not len(counting):
