@@ -132,21 +132,15 @@ REFUSALS = {
 
 
 WEIGHTS = {
-    "missing": (
-        [np.nan, *[1] * 59],
-        r"^Found 1 weights in sample_weight that.*row 0;.*give 0",
-    ),
-    "infinite": ([1, np.inf, *[1] * 58], r"^Found 1 weights .*infinite.*row 1;.*number from 0"),
-    "negative": ([1] * 58 + [-1, -2], r"^Found 2 weights .*negative.*the first in row 58;"),
+    "missing": ([np.nan, *[1] * 59], r"^Found 1 missing among the weights.*row 0;.*give 0"),
+    "infinite": ([1, np.inf, *[1] * 58], r"^Found 1 infinite among.*row 1;.*number from 0"),
+    "negative": ([1] * 58 + [-1, -2], r"^Found 2 negative among the weights.*the first in row 58;"),
     "all zero": ([0] * 60, r"^All 60 weights in sample_weight are zero; some must be above it\."),
     "too few": ([1] * 59, r"^Found weights of shape \(59,\) in sample_weight for 60 rows; one"),
     "two columns": (np.ones((60, 2)), r"^Found weights of shape \(60, 2\).*one-dimensional"),
-    "text": (["heavy"] * 60, r"^Found 60 weights .* or text, the first in row 0; each row"),
-    "gaps of pandas": (
-        pd.Series([1, pd.NA] * 30, dtype="Int64"),
-        r"^Found 30 weights .* row 1;",
-    ),
-    "dates": (pd.date_range("2026-01-01", periods=60), r"or text, the first in row 0"),
+    "text": (["heavy"] * 60, r"^Found weights that are no numbers in sample_weight; each row"),
+    "gaps of pandas": (pd.Series([1, pd.NA] * 30, dtype="Int64"), r"^Found 30 missing among"),
+    "dates": (pd.date_range("2026-01-01", periods=60), r"that are no numbers"),
 }
 ONLY_BY_DEFAULT = {
     "several groups": {"n_groups": 2},

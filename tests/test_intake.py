@@ -200,6 +200,49 @@ def test_categories_by_a_target_need_one():
         leftout.audit(table, encoding="target")
 
 
+WEIGHTS = {
+    "two values": (np.arange(60) % 2 + 1.0, np.arange(60) % 2 + 1.0),
+    "yes or no": (np.arange(60) % 3 > 0, np.arange(60) % 3 > 0),
+    "one value": (np.full(60, 3), None),
+    "text": ([f"{1000 * k:,}" for k in range(1, 61)], np.arange(1, 61)),
+}
+NO_WEIGHTS = {
+    "words": (["heavy"] * 60, "weights that are no numbers in weights='w'"),
+    "dates": (pd.date_range("2026-01-01", periods=60), "that are no numbers"),
+    "all zero": (np.zeros(60), r"All 60 weights in weights='w' are zero"),
+    "a word among numbers": ([*map(str, range(59)), "many"], "Found 1 missing among the weights"),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_weights_are_read_as_numbers_are(name):
+    column, want = WEIGHTS[name]
+    table = pd.DataFrame({"x": np.arange(60.0) ** 2, "y": np.arange(60.0) % 7, "w": column})
+    found = taken(table, weights="w")
+    assert found.feature_names == ["x", "y"]
+    if want is None:
+        assert found.weights is None and len(found.rows) == 60
+    else:
+        some = np.asarray(want)[np.asarray(want) > 0].astype(float)
+        got = np.ones(len(some)) if found.weights is None else found.weights
+        np.testing.assert_allclose(got, some / some.mean(), rtol=1e-12)
+        assert len(found.rows) == len(some)
+
+
+@pytest.mark.parametrize("name", NO_WEIGHTS)
+def test_columns_that_are_no_weights_are_refused(name):
+    column, message = NO_WEIGHTS[name]
+    table = pd.DataFrame({"x": np.arange(60.0) ** 2, "y": np.arange(60.0) % 7, "w": column})
+    with pytest.raises(InputError, match=message):
+        taken(table, weights="w")
+
+
+def test_weights_beside_the_table_are_refused():
+    table = pd.DataFrame({"x": np.arange(60.0) ** 2, "y": np.arange(60.0) % 7})
+    with pytest.raises(InputError, match=r"weights names a column, but got ndarray\. Put the"):
+        taken(table, weights=np.ones(60))
+
+
 def test_copies_of_copies():
     rng = np.random.default_rng(5)
     m = 2000

@@ -344,3 +344,16 @@ def test_weights_count_rows_as_often_as_they_are_repeated():
     assert found.worst_loss_ == pytest.approx(plain.worst_loss_, rel=0.1)
     equal, none = (clone(game).fit(X, sample_weight=w) for w in (np.full(240, 2.0), None))
     assert np.array_equal(equal.components_, none.components_)
+
+
+@pytest.mark.parametrize("seed", [4, 8, 20])
+def test_no_worst_group_of_unequal_weights_loses_less_than_is_proved(seed):
+    """Groups of nearly one size differ: those that prove the bound may lose more than the last."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((120, 6)) * rng.lognormal(0.0, 1.0, 6)
+    weights = rng.lognormal(0.0, 1.0, 120)
+    found = MinimaxPCA(2, random_state=0).fit(X, sample_weight=weights)
+    assert found.lower_bound_ <= found.worst_loss_ * (1.0 + 1e-9)
+    worst = found.worst_group_.astype(int)
+    losses = group_losses(X, worst, representation=found, sample_weight=weights)
+    assert found.worst_loss_ == pytest.approx(losses[1], rel=1e-9)

@@ -96,6 +96,13 @@ def test_the_group_is_that_of_the_transformed_matrix(nested):
     assert set(found.intake.sources) == {*NUMBERS, *WORDS}
 
 
+def test_a_pipeline_does_not_see_the_weights():
+    rows = TABLE.assign(weight=np.arange(len(TABLE)) % 4 + 1)[[*NUMBERS, "weight"]]
+    steps = make_pipeline(StandardScaler(), PCA(2))
+    found = audit(rows, pipeline=steps, weights="weight", quick=True, group_size=30)
+    assert found.intake.feature_names == NUMBERS
+
+
 def test_a_pipeline_may_be_fitted_on_other_rows():
     elsewhere = people(1)
     fitted = pipeline().fit(elsewhere.drop(columns="repaid"), elsewhere["repaid"])

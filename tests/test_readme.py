@@ -88,6 +88,12 @@ def test_examples_of_a_gate(lines_of):
     assert any(line.startswith("Rows where x3 is") for line in changed)
 
 
+def test_example_of_weights(lines_of):
+    audited, searched, losses = lines_of("docs/guide/weights.md")
+    assert 0.09 < float(audited.split()[1]) < 0.11
+    assert searched.startswith("[") and losses.count("[") == 2
+
+
 def test_an_audit_is_logged(monkeypatch):
     logged = {}
     mlflow = ModuleType("mlflow")

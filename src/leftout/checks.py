@@ -1,7 +1,6 @@
 """What users pass in, checked once: refusals say what was found, needed, and to do."""
 
 from collections.abc import Callable, Hashable
-from contextlib import suppress
 from difflib import get_close_matches
 from inspect import signature
 from numbers import Integral, Real
@@ -111,23 +110,32 @@ def check_weights(
     if weights is None:
         return slice(None), None
     called = called or parameter_label("sample_weight")
-    given = np.asarray(weights)
-    if given.shape != (n_rows,):
+    try:
+        given = np.asarray(weights)
+        values = given.astype(np.float64) if given.dtype.kind in "biufO" else None
+    except (TypeError, ValueError):
+        values = None
+    if values is None:
         raise InputError(
-            f"Found weights of shape {given.shape} in {called} for {n_rows:,} rows; one number "
+            f"Found weights that are no numbers in {called}; each row needs a number from 0. Pass "
+            "how many rows each stands for, or leave it out to count each once."
+        )
+    if values.shape != (n_rows,):
+        raise InputError(
+            f"Found weights of shape {values.shape} in {called} for {n_rows:,} rows; one number "
             "for each row is needed. Pass a one-dimensional array as long as X."
         )
-    values = np.full(n_rows, np.nan)
-    if given.dtype.kind in "biufO":
-        with suppress(TypeError, ValueError):  # text among them
-            values = given.astype(np.float64)
-    wrong = ~(np.isfinite(values) & (values >= 0.0))
-    if wrong.any():
-        raise InputError(
-            f"Found {np.count_nonzero(wrong):,} weights in {called} that are missing, negative, "
-            f"infinite or text, the first in row {np.argmax(wrong)}; each row needs a number from "
-            "0. Correct them, or give 0 to rows that are not to count."
-        )
+    for wrong, what in (
+        (np.isnan(values), "missing"),
+        (np.isinf(values), "infinite"),
+        (values < 0.0, "negative"),
+    ):
+        if wrong.any():
+            raise InputError(
+                f"Found {np.count_nonzero(wrong):,} {what} among the weights in {called}, the "
+                f"first in row {np.argmax(wrong)}; each row needs a number from 0. Correct them, "
+                "or give 0 to rows that are not to count."
+            )
     counting = np.flatnonzero(values)
     if not len(counting):
         raise InputError(

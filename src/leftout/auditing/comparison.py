@@ -231,8 +231,8 @@ def audited(given: Any) -> tuple[Mapping[str, Any], Baseline]:
         baseline = data["baseline"] and Baseline.from_dict(data["baseline"])
     if baseline is None:
         raise InputError(
-            "This audit holds nothing to compare with: that takes a table in memory, without a "
-            "preset, a projection such as PCA, and a group of more rows than "
+            "This audit holds nothing to compare with: that takes a table in memory, without "
+            "weights or a preset, a projection such as PCA, and a group of more rows than "
             f"{parameter_label('min_cell')}. Audit the table so, and compare with that."
         )
     return data, baseline

@@ -62,7 +62,7 @@ def _of_pipeline(source: Source, settings: Settings, intake: PreparedTable) -> G
     aside = sensitive - split.chosen
     aside.update(
         str(role)
-        for role in (settings.target, settings.prediction)
+        for role in (settings.target, settings.prediction, settings.weights)
         if role is not None and is_name(role)
     )
     aside.update(settings.to_dict()["drop"])

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from leftout.checks import check_count, check_weights
+from leftout.data.cleaning import clean
 from leftout.data.column_reader import (
     Block,
     ColumnDeclarations,
@@ -220,9 +221,10 @@ def prepare_table(
 def _weights(column: Column) -> Floats:
     """What each row counts, by a column of the table; 0 for those that do not count."""
     label = parameter_label("weights", column.name)
-    said: Any = column.numbers
-    if column.categories is not None or column.dates:
-        said = np.full(len(column), "text")  # no numbers, whatever they say
+    read = clean(column, numeric=True)
+    said: Any = read.numbers
+    if said is None or read.dates:
+        said = np.full(len(column), "text")
     places, weights = check_weights(said, len(column), label)
     every = np.zeros(len(column))
     every[places] = 1.0 if weights is None else weights

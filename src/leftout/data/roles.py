@@ -37,6 +37,11 @@ def assign(
     columns, outcome = _with_values(columns, target, "target")
     columns, guess = _with_values(columns, prediction, "prediction", outcome)
     names = [column.name for column in columns]
+    if not is_name(weights):
+        raise InputError(
+            f"{parameter_label('weights')} names a column, but got {type(weights).__name__}. Put "
+            "the weights into a column of the table, and pass its name."
+        )
     wanted = {
         "target": set() if outcome is None else {find(names, outcome, "target")},
         "prediction": set() if guess is None else {find(names, guess, "prediction")},

@@ -306,6 +306,9 @@ class MinimaxPCA(Projection):
         order = np.argsort(-game.weights)
         weights = game.weights[order[game.weights[order] > _NEEDED]]
         proving = [full.group(game.groups[place].rows) for place in order[: len(weights)]]
+        # where rows have weights, groups of nearly one size differ: these may lose more
+        worst = _worst([worst, *proving], P)
+        value = t * worst.loss(P) + (1.0 - t) * everyone.loss(P)
         lower = game.bound
         if narrow is not full:  # what the groups' weights prove in all axes
             every, w = Game(full, t, proving, rng), weights / weights.sum()
