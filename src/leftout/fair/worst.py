@@ -217,7 +217,8 @@ def _line(
             W = directions(d, turn // _FRESH % 2 == 1)
         else:
             near = ends[int(rng.integers(min(_NEAR, len(ends))))][1]
-            W = np.linalg.qr(rng.standard_normal((d, d)))[0].astype(np.float32) @ near
+            # random rows first, then as many directions of the end as are left: random ones
+            W = rng.standard_normal((d, d), dtype=np.float32) @ near
             kicked = max(1, round(d / _KICK))
             W[:kicked] = directions(kicked, turn % 2 == 1)
         orthonormalise(W)
