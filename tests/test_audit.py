@@ -454,8 +454,8 @@ def test_comparisons_are_with_what_was_searched_alike(found):
     evidence = found.trust
     assert evidence.searched == found.to_dict()["groups"][0]["trust"]["searched"]
     assert evidence.parts.total == pytest.approx(evidence.searched)
-    twice = SimpleNamespace(disparity=2 * evidence.searched)
-    longer = replace(evidence, partition=SimpleNamespace(left_out_groups_=[twice]))
+    group = SimpleNamespace(disparity=2 * evidence.searched)
+    longer = replace(evidence, partition=SimpleNamespace(left_out_groups_=[group]))
     said = f"One search of the table finds a loss {number(evidence.searched)} above the rest's; in "
     for kind in ("copula", "gaussian"):
         assert longer.against_text(kind).startswith(said)

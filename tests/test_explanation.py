@@ -286,9 +286,9 @@ def test_what_if_leaves_out_one_feature(planted, found, monkeypatch):
     X, _ = planted
     searched, fit = [], MaxDisparityPartition.fit
 
-    def keep(search, table):
+    def keep(search, table, sample_weight=None):
         searched.append(table)
-        result = fit(search, table)
+        result = fit(search, table, sample_weight=sample_weight)
         result.disparity_ = 0.25
         result.labels_ = found.labels_ * (np.cumsum(found.labels_) <= 15)  # of 60
         return result

@@ -196,7 +196,7 @@ def test_means_of_codes_are_doubted():
 
 def test_categories_by_a_target_need_one():
     table = pd.DataFrame({"a": np.arange(40) % 7, "b": np.arange(40) % 5})
-    with pytest.raises(InputError, match="there is no target"):
+    with pytest.raises(InputError, match="without the target whose means"):
         leftout.audit(table, encoding="target")
 
 

@@ -321,5 +321,5 @@ EXPERTS = {
     "pipeline_step": "a pipeline", "trust_types": "a pipeline", "scaling": "the scaling",
     "sheet": "a sheet", "min_cell": "smallest cell", "annex": "record to file",
     "fail_on": "conditions", "max_loss": "conditions", "max_harm": "conditions",
-    "baseline": "conditions", "effort": "effort",
+    "baseline": "conditions", "effort": "effort", "weights": "weights",
 }  # fmt: skip

@@ -46,17 +46,17 @@ def test_cells_say_what_was_answered():
     answers += [answer("hidden-2", 0.4, True, 12.0), answer("hidden_none-0", 0.0, True, 2.0)]
     answers += [answer("hidden_none-1", 0.0, False, 2.0)]
     answers += [answer("named-0"), answer("named_none-0")]
-    told = page.told(run_of(answers, sliceline={"skipped": "it does not install: why"}))
-    assert row(told, "pysubgroup") == [
+    shown = page.measured_part(run_of(answers, sliceline={"skipped": "it does not install: why"}))
+    assert row(shown, "pysubgroup") == [
         "0.40 (0.20 to 0.90)", "1 of 2 (planted: 2 of 3)", "not asked", "not asked", "2.0"
     ]  # fmt: skip
-    assert row(told, "sliceline")[0] == "skipped: it does not install: why"
+    assert row(shown, "sliceline")[0] == "skipped: it does not install: why"
 
 
 def test_a_tool_without_a_criterion_has_none():
     answers = [answer(f"{kind}-0", 1.0, None, 0.004) for kind in ("hidden", "hidden_none")]
     answers += [answer("named-0", 1.0), answer("named_none-0", 1.0)]
-    cells = row(page.told(run_of(answers)), "pysubgroup")
+    cells = row(page.measured_part(run_of(answers)), "pysubgroup")
     assert cells[1] == "has none" and cells[2] == "1.00 (1.00 to 1.00)"
 
 

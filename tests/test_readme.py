@@ -62,6 +62,7 @@ def test_every_example_is_run_below():
         "docs/guide/scale.md": 1,
         "docs/guide/several.md": 2,
         "docs/guide/trust.md": 1,
+        "docs/guide/weights.md": 1,
         "docs/guide/your_pca.md": 2,
         "docs/quickstart.md": 2,
     }
@@ -214,6 +215,17 @@ def test_extending_by_a_file_format(lines_of):
 def test_suffixes_that_cannot_be_registered(suffix):
     with pytest.raises(ValueError, match="cannot be registered: give one suffix with its dot"):
         leftout.register_format(suffix, bytes)
+
+
+def test_weights_example(lines_of):
+    audited, found, losses = lines_of("docs/guide/weights.md")
+    size, share = audited.split()
+    assert int(size) != 199 and float(share) == pytest.approx(0.1, abs=0.002)
+    rows, weight = re.findall(r"\[([^]]*)\]", found)
+    assert sum(map(float, rows.split())) == 300 == pytest.approx(sum(map(float, weight.split())))
+    values = [each.split() for each in re.findall(r"\[([^]]*)\]", losses)]
+    (rest, group), fair = ([float(value) for value in each] for each in values)
+    assert rest < fair[0] < group and fair[0] == pytest.approx(fair[1])
 
 
 def test_extending_takes_few_lines():

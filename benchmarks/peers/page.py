@@ -77,7 +77,7 @@ _HEAD = """\
 |---|---|---|---|---|---|---|---|"""
 
 
-def _numbers(run: dict[str, Any]) -> str:
+def measured_part(run: dict[str, Any]) -> str:
     """The measured part of the page."""
     lines = [_HEAD]
     for tool, about in TOOLS.items():
@@ -152,4 +152,4 @@ def written(page: str, run: dict[str, Any]) -> str:
     _, end, tail = rest.partition(END)
     if not start or not end:
         raise ValueError(f"The page needs the lines {START!r} and {END!r} around its numbers.")
-    return f"{head}{START}\n\n{_numbers(run)}\n\n{END}{tail}"
+    return f"{head}{START}\n\n{measured_part(run)}\n\n{END}{tail}"

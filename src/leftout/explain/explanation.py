@@ -124,9 +124,11 @@ class Explanation(Serializable):
             f"Features: the disparity of {number(total)} is made up by {listed(shares + more)}.",
             f"Looks like: {'; '.join(named) or 'no single column that was searched'}.",
         ]
-        hidden = [line for line in self.alignment if not line.searched]
-        if hidden:
-            lines.append(f"Kept out of the search: {describe_claims(hidden)}")
+        hidden, few = (
+            [line for line in of if not line.searched] for of in (self.alignment, self.untold)
+        )
+        if hidden or few:
+            lines.append(f"Kept out of the search: {describe_claims(hidden, few)}")
         outcomes = sorted(self.outcome, key=lambda outcome: -abs(outcome.gap.value))
         lines += [f"Outcome: {outcome}." for outcome in outcomes[:_SHOWN]]
         if self.no_outcome_text:
