@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import contextmanager
 
 # scikit-learn skips one of its checks without it, and SciPy reads it when first imported
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, settings
 import compiling_once
 import naive
 import paper_data
+from leftout.auditing.stages import AuditPipeline
 
 compiling_once.share()
 
@@ -28,13 +30,29 @@ settings.register_profile("kernels", settings.get_profile("leftout"), max_exampl
 settings.register_profile("thorough", settings.get_profile("leftout"), max_examples=500)
 settings.load_profile("leftout")
 
-LATER = {"subgroups", "afterwards", "costs", "evidence", "explained_further", "read_otherwise"}
+LATER = {"subgroups", "costs", "evidence", "explained_further", "read_otherwise"}
 
 
 @pytest.fixture(scope="session", autouse=True)
 def own_states(tmp_path_factory):
     """Passes are not kept in the home of whoever runs the tests."""
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("states"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def whole():
+    """Where audits look at whom a mitigation leaves worst off: half of a small audit's time."""
+    looked = AuditPipeline._afterwards
+
+    @contextmanager
+    def whole():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(AuditPipeline, "_afterwards", looked)
+            yield
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AuditPipeline, "_afterwards", lambda _, now: now)
+        yield whole
 
 
 @pytest.hookimpl(wrapper=True)

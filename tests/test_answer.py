@@ -35,11 +35,12 @@ def table():
 
 
 @pytest.fixture(scope="module")
-def found(table):
-    return leftout.audit(
-        table, target="paid", positive="yes", n_components=D, group_size=SIZE, n_surrogates=19,
-        n_restarts=2, min_cell=0,
-    )  # fmt: skip
+def found(table, whole):
+    with whole():
+        return leftout.audit(
+            table, target="paid", positive="yes", n_components=D, group_size=SIZE, n_surrogates=19,
+            n_restarts=2, min_cell=0,
+        )  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -57,8 +57,9 @@ def table():
 
 
 @pytest.fixture(scope="module")
-def found(table):
-    return audit(table, target="paid", **ASKED)
+def found(table, whole):
+    with whole():
+        return audit(table, target="paid", **ASKED)
 
 
 def valid(data):
@@ -299,22 +300,24 @@ def test_a_prediction_in_the_words_of_the_target(only, table, positive):
 
 
 def test_predictions_that_cannot_be_compared_end_nothing(only, table):
-    only("costs")
     more, _ = guessed(table)
     few = more["model"].where(np.arange(260) % 5 == 0)
-    for model, said in (
-        (few, "20 are needed on each side"),
+    for stages, model, said in (
+        ("costs", few, "20 are needed on each side"),
         (
+            "predictions",
             more["model"].where(np.arange(260) != 7, "maybe"),
             "maybe, which is no class of the target",
         ),
-        (more["model"].where(np.arange(260) < 0), "known target"),
+        ("predictions", more["model"].where(np.arange(260) < 0), "known target"),
     ):
+        only(stages)
         found = audit(more.assign(model=model), target="paid", prediction="model", **QUICK)
         valid(json.loads(found.json()))
         (answer,) = (finding for finding in found.findings if finding.code == "P003")
         assert found.prediction is None and answer.status == "not run" and said in answer.detail
-        assert found.harm is not None and "The prediction that is there</h3>" not in found.html()
+        assert (found.harm is not None) == (stages == "costs")  # which is measured all the same
+        assert "The prediction that is there</h3>" not in found.html()
     found = audit(more.drop(columns="model"), target="paid", **QUICK)
     (answer,) = (finding for finding in found.findings if finding.code == "P003")
     assert answer.status == "not applicable" and "prediction='COLUMN'" in answer.detail
@@ -528,15 +531,18 @@ def same(a, b):
     assert a == b
 
 
-def test_the_same_again_whatever_the_threads(found, table):
-    again = audit(table, target="paid", n_jobs=2, **ASKED)
+def test_the_same_again_whatever_the_threads(found, table, whole, only):
+    with whole():
+        again = audit(table, target="paid", n_jobs=2, **ASKED)
     same(found.to_dict(), again.to_dict())
+    only("evidence")
     other = audit(table, target="paid", random_state=1, **ASKED).to_dict()
     assert other["groups"][0]["trust"] != again.to_dict()["groups"][0]["trust"]
     assert other["partition"] == again.to_dict()["partition"]
 
 
-def test_frames_of_all_kinds_give_the_same(found, table):
+def test_frames_of_all_kinds_give_the_same(only, found, table):
+    only()
     other = audit(pl.from_pandas(table), target="paid", **ASKED)
     a, b = found.to_dict(), other.to_dict()
     np.testing.assert_array_equal(found.partition.labels_, other.partition.labels_)
@@ -674,16 +680,17 @@ def test_progress_moves_forward_to_the_end(table):
     ]  # fmt: skip
 
 
-def test_odd_tables_are_audited(table):
-    quick = {"n_surrogates": 0, "n_restarts": 0, "group_size": 12, "min_cell": 0}
+def test_odd_tables_are_audited(table, whole):
+    quick = {"n_surrogates": 0, "n_restarts": 0, "group_size": 8, "min_cell": 0}
     rng = np.random.default_rng(0)
     for odd in (
         pd.DataFrame(rng.random((60, 2)) < 0.5, columns=["a", "b"]),
-        pd.DataFrame(rng.standard_normal((24, 30))),
+        pd.DataFrame(rng.standard_normal((20, 22))),
         pd.DataFrame({"a": list("xyz") * 30, "b": list("pqpqr") * 18}),
         pd.DataFrame({"when": pd.date_range("2020", periods=90), "x": rng.random(90)}),
     ):
-        valid(audit(odd, **quick).to_dict())
+        with whole():
+            valid(audit(odd, **quick | {"group_size": max(5, len(odd) // 12)}).to_dict())
     quick["quick"] = True
     mean = audit(table.assign(income=rng.gamma(2, 2, 260)), target="income", **quick)
     (outcome,) = mean.explanation.outcome
@@ -786,9 +793,9 @@ def test_commands_with_odd_names(tmp_path, table):
 def test_names_of_very_many_columns_have_one_condition(only, monkeypatch):
     only("subgroups")
     rng = np.random.default_rng(0)
-    many = pd.DataFrame(rng.standard_normal((60, 21)), columns=[f"c{i}" for i in range(21)])
+    many = pd.DataFrame(rng.standard_normal((60, 9)), columns=[f"c{i}" for i in range(9)])
     depths = []
-    for wide in (21, 20):
+    for wide in (9, 8):
         monkeypatch.setattr("leftout.auditing.stages.WIDE", wide)
         found = audit(many, n_components=5, group_size=15, n_surrogates=0, n_restarts=0)
         depths.append(found.named.depth)
@@ -796,12 +803,15 @@ def test_names_of_very_many_columns_have_one_condition(only, monkeypatch):
     assert "the subgroups that one condition describes and that lose most" in found.html()
 
 
-def test_full_effort_weighs_evidence_on_all_rows():
-    X, _ = datasets.make_planted(5_100, 6, 2, 510, random_state=0)
+def test_full_effort_weighs_evidence_on_all_rows(only, monkeypatch):
+    only("evidence")
+    X, _ = datasets.make_planted(210, 6, 2, 40, random_state=0)
     asked = {"n_components": 2, "n_surrogates": 0, "n_restarts": 2}
+    assert group_selection.evidence_rows(X.shape[1]) == 5_000
+    monkeypatch.setattr(group_selection, "evidence_rows", lambda n_features: 200)
     sampled, whole = (leftout.audit(X, effort=effort, **asked) for effort in ("auto", "full"))
-    assert sampled.trust.rows == 5_000 and whole.trust.rows == 5_100
-    assert any("5,000 of them" in note for note in sampled.notes)
+    assert sampled.trust.rows == 200 and whole.trust.rows == 210
+    assert any("200 of them" in note for note in sampled.notes)
     assert not any("of them" in note for note in whole.notes)
     assert np.array_equal(sampled.partition.labels_, whole.partition.labels_)
     with pytest.raises(leftout.InputError, match="effort"):

@@ -42,7 +42,8 @@ def demo_table():
 QUICK = ("demo", "--size", "200", "--surrogates", "0", "--restarts", "0")
 
 
-def test_demo_audits_and_writes_a_report(demo_table, tmp_path):
+def test_demo_audits_and_writes_a_report(only, demo_table, tmp_path):
+    only("evidence")
     result = call(*QUICK, "--out", tmp_path / "out")
     assert result.exit_code == 0, result.stderr
     text = " ".join(result.stdout.split())
@@ -65,7 +66,8 @@ def test_demo_audits_and_writes_a_report(demo_table, tmp_path):
     assert result.stderr.count("\n") == 3
 
 
-def test_rows_are_shown_only_when_asked_for(tmp_path):
+def test_rows_are_shown_only_when_asked_for(only, tmp_path):
+    only("costs")
     serving.people().to_csv(tmp_path / "t.csv", index=False)
     asked = ("--target", "approved", "--size", "30", "--surrogates", "0", "--restarts", "0")
     rows = ("--rows", "2", "--min-cell", "0")
@@ -98,11 +100,13 @@ def test_wrong_options_get_one_sentence_and_exit_code_2(demo_table, tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="interrupts are sent another way there")
 @pytest.mark.parametrize("jobs", ["1", "-1"])
-def test_an_interrupt_ends_cleanly_and_writes_nothing(demo_table, tmp_path, jobs):
+def test_an_interrupt_ends_cleanly_and_writes_nothing(tmp_path, jobs):
     import pty
 
+    table = tmp_path / "t.csv"
+    serving.people().to_csv(table, index=False)
     options = ["--surrogates", "999", "--jobs", jobs, "--out", str(tmp_path / "out")]
-    command = [sys.executable, "-m", "leftout", "demo", *options]
+    command = [sys.executable, "-m", "leftout", "audit", str(table), *options]
     ours, theirs = pty.openpty()  # progress is for people who watch
     running = subprocess.Popen(
         command,
@@ -126,7 +130,7 @@ def test_an_interrupt_ends_cleanly_and_writes_nothing(demo_table, tmp_path, jobs
         running.communicate()
         os.close(ours)
     assert b"Stopped. Nothing was written." in said and b"Traceback" not in said
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [table]
 
 
 def _shown(terminal, seconds, until=None):
@@ -158,7 +162,7 @@ def test_terminals_that_know_few_characters(tmp_path):
         "\u00e9t\u00e9,b\n" + "".join(f"{i % 7},{i % 5}\n" for i in range(60)), encoding="utf-8"
     )
     command = [sys.executable, "-m", "leftout", "audit", "t.csv", "--size", "20",
-               "--surrogates", "0", "--restarts", "0", "--min-cell", "0"]  # fmt: skip
+               "--quick", "--min-cell", "0"]  # fmt: skip
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, env=environment)
     assert result.returncode == 0, result.stderr
@@ -320,7 +324,8 @@ def test_names_may_have_commas(text, named):
     assert options.names(text, table, "drop") == named
 
 
-def test_an_option_that_is_given_twice_counts_twice(tmp_path):
+def test_an_option_that_is_given_twice_counts_twice(only, tmp_path):
+    only()
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(60, 4)), columns=list("abcd"))
     table["n"], table["m"] = rng.integers(0, 4, 60), rng.integers(0, 4, 60)
@@ -386,7 +391,8 @@ def test_groups_has_both_lists_as_data(people):
     assert "--out" not in data["command"] and "--json" not in data["command"]
 
 
-def test_groups_of_the_same_sample_and_numbers_as_an_audit(people):
+def test_groups_of_the_same_sample_and_numbers_as_an_audit(only, people):
+    only("subgroups")
     words = ["--sensitive", "sex", "--sample", "200", "--seed", "3", "--components", "2", "--drop"]
     words += ["one,age,born,side", "--json", "--quiet"]
     data = json.loads(call("groups", people, *words).stdout)
@@ -523,7 +529,7 @@ def test_groups_says_notes_apart_from_results(people):
     assert "Note: The known column 'one' has a single group" in result.stderr
 
 
-CHEAP = ["--surrogates", "0", "--restarts", "0", "--size", "20", "--quiet"]
+CHEAP = ["--quick", "--size", "20", "--quiet"]
 
 
 def test_an_interrupt_while_results_are_printed_says_where_the_files_are(
