@@ -40,19 +40,19 @@ def own_states(tmp_path_factory):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def whole():
+def with_afterwards():
     """Where audits look at whom a mitigation leaves worst off: half of a small audit's time."""
     looked = AuditPipeline._afterwards
 
     @contextmanager
-    def whole():
+    def with_afterwards():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(AuditPipeline, "_afterwards", looked)
             yield
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(AuditPipeline, "_afterwards", lambda _, now: now)
-        yield whole
+        yield with_afterwards
 
 
 @pytest.hookimpl(wrapper=True)

@@ -35,8 +35,8 @@ def table():
 
 
 @pytest.fixture(scope="module")
-def found(table, whole):
-    with whole():
+def found(table, with_afterwards):
+    with with_afterwards():
         return leftout.audit(
             table, target="paid", positive="yes", n_components=D, group_size=SIZE, n_surrogates=19,
             n_restarts=2, min_cell=0,

@@ -58,6 +58,22 @@ def test_the_projection_audited_may_be_given():
         afterwards(np.abs(X), planted, 2, representation=NMF(2, max_iter=2000).fit(np.abs(X)))
 
 
+def test_weights_are_repeated_rows():
+    X, planted = datasets.make_planted(300, 8, 2, 60, random_state=0)
+    weights = np.random.default_rng(1).integers(1, 4, 300)
+    weighted = afterwards(X, planted, 2, weights=weights / weights.mean(), splits=2)
+    every = afterwards(*(np.repeat(each, weights, axis=0) for each in (X, planted)), 2, splits=2)
+    for one, other in zip(weighted.lines[:2], every.lines, strict=False):
+        assert one.group_loss == pytest.approx(other.group_loss, rel=1e-9)
+        assert one.error == pytest.approx(other.error, rel=1e-9)
+        # rows are not split, so groups weigh nearly the same
+        assert one.worst_loss == pytest.approx(other.worst_loss, rel=0.02)
+    assert weighted.bound == pytest.approx(every.bound, rel=0.05)
+    share = np.average(planted, weights=weights)
+    assert weighted.weight == pytest.approx(share) and weighted.size == round(share * 300)
+    assert f"{round(100 * share)}% by weight" in weighted.text and every.weight is None
+
+
 def test_where_nothing_is_lost_nothing_is_gained():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 2)) @ rng.normal(size=(2, 5))

@@ -57,8 +57,8 @@ def table():
 
 
 @pytest.fixture(scope="module")
-def found(table, whole):
-    with whole():
+def found(table, with_afterwards):
+    with with_afterwards():
         return audit(table, target="paid", **ASKED)
 
 
@@ -531,14 +531,33 @@ def same(a, b):
     assert a == b
 
 
-def test_the_same_again_whatever_the_threads(found, table, whole, only):
-    with whole():
+def test_the_same_again_whatever_the_threads(found, table, with_afterwards, only):
+    with with_afterwards():
         again = audit(table, target="paid", n_jobs=2, **ASKED)
     same(found.to_dict(), again.to_dict())
     only("evidence")
     other = audit(table, target="paid", random_state=1, **ASKED).to_dict()
     assert other["groups"][0]["trust"] != again.to_dict()["groups"][0]["trust"]
     assert other["partition"] == again.to_dict()["partition"]
+
+
+def test_weights_reach_costs_and_whom_a_mitigation_leaves_worst_off(table, with_afterwards, only):
+    only("costs")
+    weights = np.random.default_rng(3).integers(1, 5, len(table))
+    guess = np.where(np.arange(len(table)) % 3 == 0, "no", "yes")
+    asked = {"target": "paid", "prediction": "guess", "n_components": 3, "group_size": 0.2}
+    with with_afterwards():
+        found = audit(table.assign(guess=guess, w=weights), weights="w", **asked, **FEW)
+    group, paid = found.partition.labels_ == 1, table["paid"] == "yes"
+    for side, rows in (("left-out group", group), ("rest", ~group)):
+        rate = np.average(paid[rows], weights=weights[rows])
+        assert found.harm.at(side, "shared PCA", "base_rate").value == pytest.approx(rate)
+        wrong = np.average(guess[rows] != table["paid"][rows], weights=weights[rows])
+        assert found.prediction.measures[side]["error"].value == pytest.approx(wrong)
+    share = np.average(group, weights=weights)
+    assert found.afterwards.weight == pytest.approx(share)
+    assert f"{round(100 * share)}% by weight" in found.afterwards.text
+    valid(found.to_dict())
 
 
 def test_frames_of_all_kinds_give_the_same(only, found, table):
@@ -680,7 +699,7 @@ def test_progress_moves_forward_to_the_end(table):
     ]  # fmt: skip
 
 
-def test_odd_tables_are_audited(table, whole):
+def test_odd_tables_are_audited(table, with_afterwards):
     quick = {"n_surrogates": 0, "n_restarts": 0, "group_size": 8, "min_cell": 0}
     rng = np.random.default_rng(0)
     for odd in (
@@ -689,7 +708,7 @@ def test_odd_tables_are_audited(table, whole):
         pd.DataFrame({"a": list("xyz") * 30, "b": list("pqpqr") * 18}),
         pd.DataFrame({"when": pd.date_range("2020", periods=90), "x": rng.random(90)}),
     ):
-        with whole():
+        with with_afterwards():
             valid(audit(odd, **quick | {"group_size": max(5, len(odd) // 12)}).to_dict())
     quick["quick"] = True
     mean = audit(table.assign(income=rng.gamma(2, 2, 260)), target="income", **quick)

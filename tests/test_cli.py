@@ -48,8 +48,9 @@ def test_demo_audits_and_writes_a_report(only, demo_table, tmp_path):
     assert result.exit_code == 0, result.stderr
     text = " ".join(result.stdout.split())
     for words in (
-        "200 of 1,989 rows, a tenth", "approved = yes (not searched)", "Who: ",
-        "Why: What explains the loss was not tested", "left-out group", "rest", "Fair PCA",
+        "200 of 1,989 rows, a tenth", "Who: In 67% of them", "66% of such rows belong to the group",
+        "Why: What explains the loss was not tested", "Fair PCA",
+        "The target approved is yes for 60.0% of them and for 90.8% of the rest",
         "The report has all tables; --full prints the findings.",
     ):  # fmt: skip
         assert words in text

@@ -30,7 +30,8 @@ from leftout import (
 )
 from leftout.checks import generator
 from leftout.datasets import make_planted
-from leftout.downstream.costs import assign_folds
+from leftout.downstream import costs
+from leftout.downstream.costs import PredictionTask, assign_folds, models_of
 from leftout.downstream.metrics import Difference, bootstrap_sums, interval
 from leftout.downstream.outcomes import VARIANTS, prediction_target
 from leftout.linalg.significance import Interval
@@ -656,3 +657,79 @@ def test_predicted_numbers_and_gaps():
 def test_predictions_that_cannot_be_read(prediction, y, words):
     with pytest.raises(InputError, match=words):
         compare_prediction(prediction, y, judged()[2])
+
+
+WEIGHTS = np.random.default_rng(8).integers(0, 4, 300)
+
+
+@pytest.mark.parametrize("kind", ["classes", "three classes", "numbers"])
+def test_measures_of_weights_are_those_of_repeated_rows(kind):
+    rng = np.random.default_rng(5)
+    group = (np.arange(300) < 80).astype(int)
+    y = rng.normal(size=300) if kind == "numbers" else rng.integers(0, 2, 300)
+    if kind == "three classes":
+        y = rng.choice(["a", "b", "c"], 300)
+        guess = np.where(rng.random(300) < 0.6, y, "b")
+    else:
+        guess = np.round(np.clip(0.6 * y + 0.5 * rng.random(300), 0.0, 1.0), 1)
+    weighted = compare_prediction(guess, y, group, sample_weight=WEIGHTS)
+    every = compare_prediction(*(np.repeat(each, WEIGHTS) for each in (guess, y, group)))
+    assert weighted.sizes == {GROUP: np.count_nonzero(WEIGHTS[:80]), REST: 300 - 80 - sum(
+        WEIGHTS[80:] == 0
+    )}  # fmt: skip
+    for side in (GROUP, REST):
+        for name, value in every.measures[side].items():
+            assert weighted.measures[side][name].value == pytest.approx(value.value, rel=1e-12)
+    if kind == "classes":
+        how = {"sample_weight": WEIGHTS[:80]}
+        auc = weighted.measures[GROUP]["auc"].value
+        assert auc == pytest.approx(roc_auc_score(y[:80], guess[:80], **how))
+
+
+def test_models_and_projections_learn_with_weights():
+    X, _, group = planted(n_rows=300)
+    y = X @ np.arange(8.0) + np.random.default_rng(1).normal(size=300)
+    held_out = np.arange(300) >= 200
+
+    def fold(weights, rows):
+        """Predictions of the last 100 rows, from the first 200 with weights, or some of them."""
+        target, known = prediction_target(y[rows], None, 5, weights)
+        assert known.all()
+        task = PredictionTask(
+            X=X[rows], y=y[rows], target=target, place=group[rows], variants=list(VARIANTS[:3]),
+            n_components=2, models=models_of("logistic", True), encoder=TableEncoder(),
+        )  # fmt: skip
+        return costs._fold(task, 0, held_out[rows]).guesses[0]
+
+    weights = np.where(held_out, 1, WEIGHTS + 1)
+    weighted = fold(weights.astype(float), np.arange(300))
+    repeated = fold(None, np.repeat(np.arange(300), weights))
+    np.testing.assert_allclose(weighted, repeated, rtol=1e-8)
+    assert not np.allclose(weighted, fold(None, np.arange(300)))
+
+
+class TakesNoWeights(BaseEstimator, ClassifierMixin):
+    """The most frequent class."""
+
+    def fit(self, X, y):
+        self.classes_, counts = np.unique(y, return_counts=True)
+        self.most_ = self.classes_[counts.argmax()]
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.most_)
+
+
+def test_rows_that_count_alike_count_as_without_weights():
+    X, y, group = planted(n_rows=300)
+    how = {"models": ["logistic", TakesNoWeights()], "repeats": 1, "bootstrap": 20}
+    plain, alike = (
+        harm(X, y, group, 2, sample_weight=weights, **how) for weights in (None, np.full(300, 7.0))
+    )
+    assert plain.to_dict() == alike.to_dict()
+    some = np.where(np.arange(300) % 3 == 0, 0.0, 1.0 + np.arange(300) % 2)
+    weighted = harm(X, y, group, 2, sample_weight=some, **how)
+    assert weighted.n_rows == 200 and weighted.missing == 0
+    assert set(weighted.held_out.rows % 3) == {1, 2}
+    with pytest.raises(InputError, match="1 negative among the weights in sample_weight"):
+        harm(X, y, group, 2, sample_weight=np.r_[-1.0, np.ones(299)])

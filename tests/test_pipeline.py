@@ -26,7 +26,7 @@ from leftout import InputError, MaxDisparityPartition, audit
 from leftout.auditing.schema import schema
 from leftout.cli.main import main
 from leftout.data import column_reader
-from leftout.downstream import cross_validation
+from leftout.downstream import costs
 from leftout.representation.pipeline import SplitPipeline, read_pipeline
 
 SCHEMA = schema()
@@ -119,14 +119,14 @@ def test_a_pipeline_may_be_fitted_on_other_rows():
 @pytest.fixture(scope="module")
 def whole():
     """An audit with costs, and the folds that rows were dealt to."""
-    dealt, deal = [], cross_validation.assign_folds
+    dealt, deal = [], costs.assign_folds
 
     def recorded(*given):
         dealt.append(deal(*given))
         return dealt[-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cross_validation, "assign_folds", recorded)
+        patch.setattr(costs, "assign_folds", recorded)
         found = audit(
             TABLE, pipeline=pipeline().fit(X, Y), target="repaid", sensitive=["sex"],
             n_restarts=1, n_surrogates=0,

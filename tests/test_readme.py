@@ -52,7 +52,7 @@ def test_every_example_is_run_below():
         "README.md": 1,
         "docs/extend.md": 5,
         "docs/guide/audit.md": 1,
-        "docs/guide/explain.md": 2,
+        "docs/guide/explain.md": 1,
         "docs/guide/fair.md": 4,
         "docs/guide/gate.md": 3,
         "docs/guide/groups.md": 1,
@@ -248,16 +248,8 @@ def test_trust_example(lines_of):
     assert "40 of 400" in lines[4]
 
 
-def test_explain_example(lines_of):
-    lines = lines_of("docs/guide/explain.md")
-    assert lines[0].startswith("town = Beeley: covers 9") and lines[1].startswith(
-        "The group, in a sentence: town = "
-    )
-    assert lines[-1].startswith("What if (sensitivity, not causation): ")
-
-
 def test_explain_example_prints_what_the_page_shows(lines_of):
-    printed = lines_of("docs/guide/explain.md", 1)
+    printed = lines_of("docs/guide/explain.md")
     shown = re.search(
         r"lines are broken here\)\n\n```\n(.*?)```", PAGES["docs/guide/explain.md"], re.DOTALL
     )

@@ -75,7 +75,6 @@ STAGE_SHARES = {
 # Why an answer has no evidence.
 NOT_IN_QUICK = "Not looked at in a quick audit. Audit again without it."
 NOT_YET = "Not looked at yet."
-BY_ROWS = "Not looked at where rows have weights."
 PAPER = "The paper's preset does not look at this. Audit without it."
 
 Listener = Callable[[Audit], None]
@@ -116,8 +115,9 @@ class AuditPipeline:
         if intake.weights is not None:
             warn(
                 f"Rows count as often as {as_name(str(settings.weights))} says: sizes are shares "
-                "of the weight; losses, components, Fair PCA and evidence are weighted. Sentence, "
-                "rules, columns and outcomes tell of rows, each counted once."
+                "of the weight; losses, components, projections, evidence and errors of "
+                "predictions are weighted. Sentence, rules, columns and outcomes tell of rows, "
+                "each counted once."
             )
         given = what_is_given(source, settings, intake)
         representation = None
@@ -348,8 +348,7 @@ class AuditPipeline:
             large = "is wide" if self.wide else "does not fit into memory"
             why = f"Not looked at where a table {large}: audit a part of it."
             return replace(now, no_afterwards=why)
-        if self.intake.weights is not None:
-            return replace(now, no_afterwards=BY_ROWS)
+        weights = self.intake.weights
         groups = found.left_out_.mask.astype(np.intp) if now.alone else found.labels_
         try:
             with collected_warnings():  # what they say of halves is nothing for an audit
@@ -357,7 +356,8 @@ class AuditPipeline:
                     self.intake.X[rows], groups[rows], found.n_components_,
                     representation=found.representation,
                     columns=[column.take(rows) for column in self.intake.telling],
-                    of_rows=len(self.X), random_state=FIXED, n_jobs=self.search.n_jobs,
+                    of_rows=len(self.X), weights=None if weights is None else weights[rows],
+                    random_state=FIXED, n_jobs=self.search.n_jobs,
                 )  # fmt: skip
         except InputError as error:
             return replace(now, no_afterwards=str(error))
@@ -389,8 +389,6 @@ class AuditPipeline:
         intake = self.intake
         if intake.target is None:
             return None, ""
-        if intake.weights is not None:
-            return None, BY_ROWS
         leaks = [line.column for line in intake.leaks] if found.representation is None else []
         X = intake.X[:, ~np.isin(intake.sources, leaks)]
         why = _why_no_harm(found, intake, X.shape[1], leaks)
@@ -413,8 +411,8 @@ class AuditPipeline:
                 paid = measure_harm(
                     table, intake.target, groups, found.n_components_, positive=intake.positive,
                     repeats=1 if X.shape[1] > _FITTED_ONCE else _REPEATS,
-                    random_state=self.settings.random_state, n_jobs=self.search.n_jobs,
-                    progress=report, **how,
+                    sample_weight=intake.weights, random_state=self.settings.random_state,
+                    n_jobs=self.search.n_jobs, progress=report, **how,
                 )  # fmt: skip
             return replace(paid, leaks=leaks), ""
         except InputError as error:
@@ -429,14 +427,16 @@ class AuditPipeline:
         guess, target, mask = self.intake.prediction, self.intake.target, group.mask
         if guess is None or target is None:
             return None, ""
-        if self.intake.weights is not None:
-            return None, BY_ROWS
+        weights = self.intake.weights
         if not group.beside.all():  # one of several groups
             sides = np.flatnonzero(group.beside)
             guess, target, mask = guess.take(sides), target.take(sides), mask[sides]
-        asked = {"positive": self.intake.positive, "random_state": self.settings.random_state}
         try:
-            return compare_prediction(guess, target, mask, **asked), ""
+            compared = compare_prediction(
+                guess, target, mask, positive=self.intake.positive, sample_weight=weights,
+                random_state=self.settings.random_state,
+            )  # fmt: skip
+            return compared, ""
         except InputError as error:
             return None, str(error)
 

@@ -140,6 +140,11 @@ def reading(path: str, kind: str, name: str = "", extra: str = "scale") -> Itera
             f"Reading {kind} needs a package that is not installed ({error.name or error}). "
             f"Run: pip install 'leftout[{extra}]'"
         ) from error
+    except FileNotFoundError as error:
+        raise InputError(
+            f"There is no file {quoted(path)} any more; workers of a cluster need the same files "
+            "at the same paths. Put it back, and run this again."
+        ) from error
     except Exception as error:  # whatever readers raise: each has errors of its own
         if "out of memory" in str(error):  # as pandas says it
             raise MemoryError from error

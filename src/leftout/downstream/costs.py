@@ -21,9 +21,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
-from leftout.checks import check_choice, check_count, check_whole, generator
+from leftout.checks import check_choice, check_count, check_weights, check_whole, generator
 from leftout.data.columns import Column
 from leftout.data.frames import as_frame, rows_of
 from leftout.data.matrix import check_matrix
@@ -38,6 +39,7 @@ from leftout.downstream.outcomes import (
     ComparedGroups,
     PredictionTarget,
     Rows,
+    as_target,
     prediction_target,
 )
 from leftout.downstream.result import COMPARED, Cost, Figure, Harm
@@ -77,6 +79,7 @@ def harm(
     rest: Any = None,
     bootstrap: int = 999,
     max_rows: int | None = _PREDICTED_ROWS,
+    sample_weight: ArrayLike | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
     progress: Report | bool | None = None,
@@ -126,6 +129,9 @@ def harm(
         Draws of rows, within each group, for the intervals.
     max_rows : int or None, default=10000
         Of larger tables a random part is used.
+    sample_weight : array of shape (m,), optional
+        How many rows each row stands for: errors and AUC count it so often. Encoder, projections
+        and models learn with weights if their ``fit`` takes them.
     random_state, n_jobs
         Of folds and draws; threads for the folds.
     progress : callable, bool or None
@@ -157,13 +163,15 @@ def harm(
     rng = generator(random_state)
     table = check_matrix(X) if encoder is None else X
     n = len(table) if as_frame(table) is None else as_frame(table).shape[0]
-    sides = ComparedGroups.of(groups, n, rest)
-    target, known = prediction_target(y, positive, folds)
-    if len(known) != n:
+    sides, column = ComparedGroups.of(groups, n, rest), as_target(y)
+    if len(column) != n:
         raise InputError(
-            f"Found a target of {len(known):,} values for {n:,} rows; one for each row is needed."
+            f"Found a target of {len(column):,} values for {n:,} rows; one for each row is needed."
         )
-    chosen = np.flatnonzero(known)
+    places, weights = check_weights(sample_weight, n)
+    counting = np.arange(n)[places]
+    target, known = prediction_target(column.take(counting), positive, folds, weights)
+    chosen = counting[known]
     if max_rows is not None and len(chosen) > max_rows:
         kept = np.sort(rng.choice(len(chosen), max_rows, replace=False))
         warn(
@@ -176,11 +184,15 @@ def harm(
     given = np.asarray(y.values if isinstance(y, Column) else y)[chosen]
     whole = table
     if encoder is not None:
-        whole = check_matrix(clone(encoder).fit_transform(table, given))
+        how = weights_for(encoder, target.weights)
+        whole = check_matrix(clone(encoder).fit_transform(table, given, **how))
     if representation is not None:
         n_components = min(as_representation(representation).rank, *whole.shape)
     # only the number of components and who is first come from the whole table
-    fitted = measure(whole, sides.place, len(sides.names), n_components, "excess", "global")
+    fitted = measure(
+        whole, sides.place, len(sides.names), n_components, "excess", "global",
+        weights=None if target.weights is None else target.weights / target.weights.mean(),
+    )  # fmt: skip
     sides = sides.led_by(fitted.losses())
     task = PredictionTask(
         X=table,
@@ -209,7 +221,7 @@ def harm(
         rest=sides.rest,
         sizes=dict(zip(sides.names, measures.rows.tolist(), strict=False)),
         n_rows=len(chosen),
-        missing=int(n - known.sum()),
+        missing=int(np.sum(~known)),
         set_aside=int(known.sum() - len(chosen)),
         n_components=task.n_components,
         folds=folds,
@@ -310,8 +322,23 @@ class PredictionTask:
         if self.encoder is None:
             return learnt, new
         encoder = clone(self.encoder)
-        learnt = check_matrix(encoder.fit_transform(learnt, self.y[train]), min_features=1)
+        how = weights_for(encoder, self.target.take(train).weights)
+        learnt = check_matrix(encoder.fit_transform(learnt, self.y[train], **how), min_features=1)
         return learnt, check_matrix(encoder.transform(new), min_features=1)
+
+
+def weights_for(estimator: Any, weights: Array | None) -> dict[str, Array]:
+    """Weights as ``fit`` takes them; a pipeline's are for each of its steps that takes some."""
+    if weights is None:
+        return {}
+    if isinstance(estimator, Pipeline):
+        steps = [name for name, step in estimator.steps if _takes_weights(step)]
+        return {f"{name}__sample_weight": weights for name in steps}
+    return {"sample_weight": weights} if _takes_weights(estimator) else {}
+
+
+def _takes_weights(estimator: Any) -> bool:
+    return hasattr(estimator, "fit") and has_fit_parameter(estimator, "sample_weight")
 
 
 def taken(table: Any, rows: Rows) -> Any:
@@ -376,16 +403,18 @@ def _fold(task: PredictionTask, repeat: int, held_out: NDArray[np.bool_]) -> Cro
     """One fold: each projection once, then every model on all columns and on its components."""
     train, test = np.flatnonzero(~held_out), np.flatnonzero(held_out)
     learnt, new = task.matrices(train, test)
+    target = task.target.take(train)
     n_classes = len(task.target.classes)
     shape = (len(task.models), len(task.variants), len(test))
     guesses, chances = np.zeros(shape), np.zeros((*shape, n_classes))
     for v, variant in enumerate(task.variants):
         if repeat and variant == MINIMAX_PCA:
             continue
-        project = projection(task, variant, learnt, task.place[train])
+        project = projection(task, variant, learnt, task.place[train], target.weights)
         seen, unseen = project(learnt), project(new)
         for m, model in enumerate(task.models.values()):
-            fitted = clone(model).fit(seen, task.target.values[train])
+            how = weights_for(model, target.weights)
+            fitted = clone(model).fit(seen, target.values, **how)
             guesses[m, v] = fitted.predict(unseen)
             if n_classes and hasattr(fitted, "predict_proba"):
                 columns = np.asarray(fitted.classes_, dtype=np.intp)
@@ -396,30 +425,34 @@ def _fold(task: PredictionTask, repeat: int, held_out: NDArray[np.bool_]) -> Cro
 
 
 def projection(
-    task: PredictionTask, variant: str, learnt: Array, place: Rows
+    task: PredictionTask, variant: str, learnt: Array, place: Rows, weights: Array | None
 ) -> Callable[[Array], Array]:
     """What turns rows into coordinates under one kind of features, fitted to rows.
 
     A representation takes the place of the PCA: what can be fitted is fitted anew. MinimaxPCA
-    protects groups of as many rows as the smallest here has, and is given none.
+    protects groups of as many rows as the smallest here has (of its weight), and is given none.
     """
     d, representation = min(task.n_components, *learnt.shape), task.representation
     if variant == FAIR_PCA:
-        fair = FairPCA(d).fit(learnt, groups=place)
+        fair = FairPCA(d).fit(learnt, groups=place, sample_weight=weights)
         # more than two groups may take more dimensions than were asked for
         V = getattr(fair, "rank_d_components_", fair.components_)
         return lambda X: (X - fair.mean_) @ V.T
     if variant == MINIMAX_PCA:
-        fewest = int(np.unique(place, return_counts=True)[1].min())
+        each = np.bincount(place, weights)
+        fewest = max(1, round(len(place) * each[each > 0].min() / each.sum()))
         minimax = MinimaxPCA(
             d, group_size=fewest, max_rounds=_GAME_ROUNDS, tol=_GAME_TOL, random_state=0
         )
-        return minimax.fit(learnt).transform
+        return minimax.fit(learnt, sample_weight=weights).transform
     if variant == SHARED and representation is None:
+        if weights is not None:
+            return FairPCA(d).fit(learnt, sample_weight=weights).transform
         solver = "covariance_eigh" if learnt.shape[0] >= learnt.shape[1] else "full"
         return PCA(d, svd_solver=solver).fit(learnt).transform
     if variant == SHARED and not isinstance(representation, np.ndarray):
         if hasattr(representation, "fit"):
-            representation = clone(representation).fit(learnt)
+            how = weights_for(representation, weights)
+            representation = clone(representation).fit(learnt, **how)
         return representation.transform
     return lambda X: X if variant == ALL else X @ representation.T

@@ -31,11 +31,13 @@ class Difference(NamedTuple):
 def row_terms(
     target: PredictionTarget, guesses: Array, chances: Array, sides: Mask
 ) -> dict[str, Array]:
-    """What each row adds to each side, in one repeat: arrays of shape (rows, sides).
+    """What each row adds to each side, in one repeat, times what it counts: (rows, sides).
 
     ``sides`` (rows, sides) says which rows are on which; ``chances`` (rows, classes) are the
     probabilities of classes.
     """
+    weights = np.ones(len(sides)) if target.weights is None else target.weights
+    each_counts = sides * weights[:, None]
     y, wrong = target.values, target.errors(guesses)
     each = {"wrong": wrong, "guessed_wrong": target.errors(target.guess)}
     if target.classes:
@@ -50,10 +52,11 @@ def row_terms(
         each |= {
             "squared_error": (guesses - y) ** 2, "value": y, "squared": y**2, "predicted": guesses,
         }  # fmt: skip
-    found = {name: column[:, None] * sides for name, column in each.items()}
-    found["rows"] = sides.astype(np.float64)
+    found = {name: column[:, None] * each_counts for name, column in each.items()}
+    found["weight"] = each_counts
     if target.classes:
-        found["auc"] = np.stack([_auc(target, chances, side) for side in sides.T], axis=1)
+        aucs = np.stack([_auc(target, chances, side, weights) for side in sides.T], axis=1)
+        found["auc"] = aucs * weights[:, None]
     return found
 
 
@@ -67,22 +70,22 @@ def mean_terms(
 
 def _measures(target: PredictionTarget, sums: dict[str, Array]) -> dict[str, Array]:
     """Measures from sums over rows: of classes, of two of them, or of numbers."""
-    rows = sums["rows"]
-    found = {"error": sums["wrong"] / rows, "guess_error": sums["guessed_wrong"] / rows}
+    weight = sums["weight"]
+    found = {"error": sums["wrong"] / weight, "guess_error": sums["guessed_wrong"] / weight}
     if target.classes:
-        found["auc"] = sums["auc"] / rows
+        found["auc"] = sums["auc"] / weight
         if len(target.classes) == 2:
             found["false_negative"] = sums["missed"] / sums["positive"]
-            found["false_positive"] = sums["alarm"] / (rows - sums["positive"])
-        found["base_rate"] = sums["positive"] / rows
+            found["false_positive"] = sums["alarm"] / (weight - sums["positive"])
+        found["base_rate"] = sums["positive"] / weight
     else:
-        about_mean = sums["squared"] - sums["value"] ** 2 / rows
+        about_mean = sums["squared"] - sums["value"] ** 2 / weight
         found["r2"] = 1.0 - sums["squared_error"] / about_mean
-        found["mean"] = sums["value"] / rows
-    return found | {"mean_prediction": sums["predicted"] / rows}
+        found["mean"] = sums["value"] / weight
+    return found | {"mean_prediction": sums["predicted"] / weight}
 
 
-def _auc(target: PredictionTarget, chances: Array, side: Mask) -> Array:
+def _auc(target: PredictionTarget, chances: Array, side: Mask, weights: Array) -> Array:
     """Numbers whose mean on a side is the AUC there, and whose spread is that of it.
 
     DeLong's placements, each weighed as its class is rare, so that a draw of rows moves the mean as
@@ -93,20 +96,27 @@ def _auc(target: PredictionTarget, chances: Array, side: Mask) -> Array:
     for code in [1] if len(target.classes) == 2 else range(chances.shape[1]):
         is_it = target.values[rows] == code
         if is_it.any() and not is_it.all():
-            parts.append(_placements(chances[rows, code], is_it))
+            parts.append(_placements(chances[rows, code], is_it, weights[rows]))
     found[rows] = np.mean(parts, axis=0) if parts else np.nan
     return found
 
 
-def _placements(scores: Array, is_it: Mask) -> Array:
-    n, hits = len(scores), int(is_it.sum())
-    everyone = stats.rankdata(scores)
-    own = np.empty(n)
-    own[is_it], own[~is_it] = stats.rankdata(scores[is_it]), stats.rankdata(scores[~is_it])
-    below = everyone - own  # of the other kind, ties half
-    placed = np.where(is_it, below / (n - hits), 1.0 - below / hits)
-    auc = float(placed[is_it].mean())
-    return auc + (placed - auc) * np.where(is_it, n / hits, n / (n - hits))
+def _placements(scores: Array, is_it: Mask, weights: Array) -> Array:
+    whole, hits = weights.sum(), weights[is_it].sum()
+    own = np.empty(len(scores))
+    for side in (is_it, ~is_it):
+        own[side] = _weight_below(scores[side], weights[side])
+    below = _weight_below(scores, weights) - own  # of the other kind
+    placed = np.where(is_it, below / (whole - hits), 1.0 - below / hits)
+    auc = float(np.average(placed[is_it], weights=weights[is_it]))
+    return auc + (placed - auc) * np.where(is_it, whole / hits, whole / (whole - hits))
+
+
+def _weight_below(scores: Array, weights: Array) -> Array:
+    """The weight of the rows of lower scores, and half of that of equal ones."""
+    distinct, place = np.unique(scores, return_inverse=True)
+    each = np.bincount(place, weights, len(distinct))
+    return (np.cumsum(each) - each / 2.0)[place]
 
 
 def bootstrap_sums(terms: Array, strata: Rows, draws: int, rng: np.random.Generator) -> Array:
@@ -158,7 +168,7 @@ class BootstrapMeasures(NamedTuple):
         by_name = dict(zip(averaged, np.moveaxis(sums, 1, 0), strict=True))
         with np.errstate(invalid="ignore", divide="ignore"):
             values = _measures(target, by_name)
-        return cls(values, by_name["rows"][0].reshape(-1, members.shape[1])[0])
+        return cls(values, members.sum(axis=0).astype(np.float64))
 
     def at(self, *where: int) -> dict[str, Interval]:
         """Every measure on a side, the last of ``where``; before it, which model and features."""

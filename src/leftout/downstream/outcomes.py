@@ -10,10 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from leftout.checks import check_groups
 from leftout.data.columns import Column, column_of
+from leftout.data.encoding import mean_and_variance, median
 from leftout.data.roles import as_numbers, called, level_of, levels_of, value_of
 from leftout.errors import InputError, parameter_label
 from leftout.fair.assessment import FAIR_PCA as FAIR_PCA
 from leftout.fair.assessment import MINIMAX_PCA as MINIMAX_PCA
+from leftout.linalg.losses import Array
 from leftout.text import as_name, counted, shortened, unambiguous
 
 Mask = NDArray[np.bool_]
@@ -39,7 +41,7 @@ class PredictionTarget:
 
     ``name`` is the column's, ``text`` what it is called: which of two classes counts.
     ``classes`` are the names of what ``values`` are codes of; none where these are numbers.
-    ``positive`` is the code of the class whose rate is shown.
+    ``positive`` is the code of the class whose rate is shown, ``weights`` what each row counts.
     """
 
     name: str
@@ -47,10 +49,12 @@ class PredictionTarget:
     values: NDArray[Any]
     classes: tuple[str, ...] = ()
     positive: int = 0
+    weights: Array | None = None  # None: every row once
 
     def take(self, rows: Rows) -> PredictionTarget:
         """The same of some of the rows."""
-        return replace(self, values=self.values[rows])
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, values=self.values[rows], weights=weights)
 
     @property
     def kind(self) -> str:
@@ -62,12 +66,17 @@ class PredictionTarget:
     @property
     def scale(self) -> float:
         """What errors are measured against: the spread of numbers; of classes, all rows."""
-        return 1.0 if self.classes else float(np.std(self.values))
+        if self.classes:
+            return 1.0
+        _, variance = mean_and_variance(self.values, self.weights)
+        return float(np.sqrt(variance))
 
     @property
     def guess(self) -> float:
         """What a model that has seen no column says: the most frequent class, or the median."""
-        return float(np.bincount(self.values).argmax() if self.classes else np.median(self.values))
+        if self.classes:
+            return float(np.bincount(self.values, self.weights).argmax())
+        return median(self.values, self.weights)
 
     @property
     def strata(self) -> Rows:
@@ -96,7 +105,9 @@ def as_target(y: Any) -> Column:
     return y if isinstance(y, Column) else column_of(y, getattr(y, "name", None) or "target")
 
 
-def prediction_target(y: Any, positive: Any, folds: int) -> tuple[PredictionTarget, Mask]:
+def prediction_target(
+    y: Any, positive: Any, folds: int, weights: Array | None = None
+) -> tuple[PredictionTarget, Mask]:
     """What is predicted where it is known, and which rows these are."""
     column = as_target(y)
     if column.missing.all():
@@ -107,7 +118,8 @@ def prediction_target(y: Any, positive: Any, folds: int) -> tuple[PredictionTarg
     if levels_of(column, positive) is None:
         values = as_numbers(column)
         known = np.isfinite(values)
-        return PredictionTarget(column.name, called(column), values[known]), known
+        weights = None if weights is None else weights[known]
+        return PredictionTarget(column.name, called(column), values[known], weights=weights), known
     known, chosen = ~column.missing, level_of(column, positive)
     classes = column.categories or ()
     if positive is None and len(classes) > 2:
@@ -129,7 +141,9 @@ def prediction_target(y: Any, positive: Any, folds: int) -> tuple[PredictionTarg
             f"{unambiguous(classes[int(counts.argmin())])}; every one of {folds} folds needs one. "
             "Join it with another class, or choose another target."
         )
-    return PredictionTarget(column.name, text, codes.astype(np.intp), classes, chosen), known
+    weights = None if weights is None else weights[known]
+    target = PredictionTarget(column.name, text, codes.astype(np.intp), classes, chosen, weights)
+    return target, known
 
 
 def _two_classes(column: Column, chosen: Any) -> tuple[str, str]:

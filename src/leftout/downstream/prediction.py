@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leftout.checks import check_whole, generator
+from leftout.checks import check_weights, check_whole, generator
 from leftout.data.columns import Column, column_of
 from leftout.data.roles import levels_of, value_of
 from leftout.downstream.metrics import BootstrapMeasures
@@ -99,6 +99,7 @@ def compare_prediction(
     *,
     positive: Any = None,
     bootstrap: int = 999,
+    sample_weight: ArrayLike | None = None,
     random_state: Any = 0,
 ) -> ComparedPrediction:
     """Compare how good a prediction, of whatever model, is for a group and for the rest.
@@ -109,7 +110,7 @@ def compare_prediction(
         Classes as in ``y``, probabilities of the class that counts, or numbers.
     y : array of shape (m,)
         What was predicted.
-    groups, positive, bootstrap, random_state
+    groups, positive, bootstrap, sample_weight, random_state
         As in :func:`leftout.harm`.
 
     Returns
@@ -135,9 +136,11 @@ def compare_prediction(
             "each row is needed, in the same order."
         )
     sides = ComparedGroups.of(groups, len(column))
-    target, known = prediction_target(column, positive, 1)
-    there = ~given.missing[known]
-    rows = np.flatnonzero(known)[there]
+    places, weights = check_weights(sample_weight, len(column))
+    counting = np.arange(len(column))[places]
+    target, known = prediction_target(column.take(counting), positive, 1, weights)
+    there = ~given.missing[counting[known]]
+    rows = counting[known][there]
     target, sides = target.take(np.flatnonzero(there)), sides.take(rows)
     sides.check(target, varied=False)
     guesses, chances, probabilities = _read(given.take(rows), column, target)
@@ -154,7 +157,7 @@ def compare_prediction(
         rest=sides.rest,
         scale=target.scale,
         probabilities=probabilities and bool(target.classes),
-        missing=len(column) - len(rows),
+        missing=len(counting) - len(rows),
         sizes={name: int(found.rows[side]) for side, name in sides.sides},
         measures={name: found.at(side) for side, name in sides.sides},
         gap=found.apart(found.values["error"], sides.first, sides.rest_side(sides.first))[2],

@@ -96,7 +96,8 @@ class Afterwards(Serializable):
     lines : list of ProjectionLosses
         Under the representation audited, Fair PCA for the group, and MinimaxPCA.
     size : int
-        Rows of the group, of several the first, and of each worst-off one.
+        Rows of the group, of several the first, and of each worst-off one; where rows have weights,
+        all of these weigh what so many average rows do.
     rows, of_rows : int
         Rows that were looked at, and rows of the table.
     bound : float
@@ -107,6 +108,8 @@ class Afterwards(Serializable):
     splits : int
     n_groups : int
         Groups that Fair PCA is for, beside the rest.
+    weight : float or None
+        The group's share of the weight, where rows have weights.
     """
 
     also = ("moved", "holds", "advice", "text", "brief_text")
@@ -119,6 +122,7 @@ class Afterwards(Serializable):
     gain: Interval | None
     splits: int
     n_groups: int = 1
+    weight: float | None = None
 
     @property
     def moved(self) -> bool:
@@ -147,12 +151,12 @@ class Afterwards(Serializable):
         """What a search finds under each projection, on rows not seen, and what to use."""
         shared, fair, every = self.lines
         sample = "" if self.rows == self.of_rows else f" among {self.rows:,} of the rows"
-        first = f"the group's {self.size:,} rows{sample}"
+        first = f"the group's {self._amount()}{sample}"
         if self.n_groups > 1:
             first = f"the worst off of {self.n_groups} groups{sample}"
         text = (
             f"Under {shared.called} {first} lose {number(shared.group_loss)} on average. Searched "
-            f"again under Fair PCA for them, the worst-off {self.size:,} lose "
+            f"again under Fair PCA for them, the worst-off {self._amount()} lose "
             f"{number(fair.worst_loss)}; {percent(fair.shared)} of the rows in either group are "
             f"in both. Under MinimaxPCA the worst off lose {number(every.worst_loss)}, and no "
             f"projection with as many components gets below {number(self.bound)}."
@@ -165,17 +169,23 @@ class Afterwards(Serializable):
             )
         return f"{text} {self.brief_text}"
 
+    def _amount(self, sampled: str = "") -> str:
+        """How many rows the group has, or what it weighs."""
+        if self.weight is None:
+            return f"{self.size:,} {sampled}rows"
+        return f"{percent(self.weight)} by weight"
+
     @property
     def brief_text(self) -> str:
         """What to use, and why, in one sentence."""
         shared, fair, every = (number(line.worst_loss, digits=2) for line in self.lines)
         first, then = (number(line.group_loss, digits=2) for line in self.lines[:2])
         whom = "this group" if self.n_groups == 1 else "these groups"
-        name, sampled = self.lines[0].called, " sampled" * (self.rows < self.of_rows)
+        name, sampled = self.lines[0].called, "sampled " * (self.rows < self.of_rows)
         share = None if self.gain is None else f"{round(100 * self.gain.value)}% less"
         held = f" ({share} on held-out rows)" if share else ""
         return {
-            MINIMAX_PCA: f"Use MinimaxPCA: the worst-off {self.size:,}{sampled} rows then lose "
+            MINIMAX_PCA: f"Use MinimaxPCA: the worst-off {self._amount(sampled)} then lose "
             f"{every} instead of {shared}{held}; under Fair PCA others lose {fair}.",
             FAIR_PCA: f"Use Fair PCA for {whom}: each of their rows then loses {then}, not "
             f"{first}, and no group of this size was found to lose more than {fair}.",
@@ -193,6 +203,7 @@ def afterwards(
     columns: Sequence[Column] = (),
     splits: int = 5,
     of_rows: int | None = None,
+    weights: Array | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> Afterwards:
@@ -202,7 +213,8 @@ def afterwards(
     projection may take the place of PCA, with its own number of components. The worst off are
     described by ``columns`` as people know them. Of ``splits`` into halves, one half is for the
     components and one for the search; there are twice as many where it is not clear whether the
-    gain of MinimaxPCA holds. ``of_rows`` are those of the table that ``X`` is a sample of.
+    gain of MinimaxPCA holds. ``of_rows`` are those of the table that ``X`` is a sample of,
+    ``weights`` what each row counts.
     """
     given = None if representation is None else as_representation(representation)
     if given is not None and not given.is_projection:
@@ -216,15 +228,17 @@ def afterwards(
             "smaller table, or search for a larger group."
         )
     groups = [labels == label for label in range(1, labels.max() + 1)]
-    size, d = int(groups[0].sum()), n_components if given is None else given.rank
-    trial = _Trial(X, labels, given, d, generator(random_state), n_jobs)
+    d = n_components if given is None else given.rank
+    trial = _Trial(X, labels, given, d, generator(random_state), n_jobs, weights)
+    everyone = np.arange(len(X))
+    size = trial.size(everyone)
     with one_thread(prefers_one_thread(X)):
-        every = trial.minimax(X, size, _ROUNDS)
-        shared = trial.projections(X, labels, every)
+        every = trial.minimax(everyone, size, _ROUNDS)
+        shared = trial.projections(everyone, labels, every)
         first, other = ([np.flatnonzero(mask) for mask in each] for each in (
             groups, (every.worst_group_, every.baseline_worst_group_),
         ))  # fmt: skip
-        searched = [trial.search(X, V, size, _CLIMBS, first, other) for V in shared]
+        searched = [trial.search(everyone, V, size, _CLIMBS, first, other) for V in shared]
         held_out = trial.held_out(splits)
         gain, n = _gain(held_out), len(held_out)
         if gain is not None and gain.value >= _HOLDS and gain.low > 0 and not _is_sure(gain, n):
@@ -243,6 +257,7 @@ def afterwards(
     return Afterwards(
         lines=lines, size=size, rows=len(X), of_rows=of_rows or len(X), bound=every.lower_bound_,
         gain=_gain(held_out), splits=len(held_out), n_groups=len(groups),
+        weight=None if weights is None else float(np.average(groups[0], weights=weights)),
     )  # fmt: skip
 
 
@@ -255,30 +270,39 @@ class _Trial(NamedTuple):
     d: int
     rng: np.random.Generator
     n_jobs: int | None
+    weights: Array | None = None
 
-    def minimax(self, X: Array, size: int, rounds: int) -> MinimaxPCA:
+    def size(self, rows: Rows) -> int:
+        """What the first group weighs among some rows, in average ones."""
+        return round(float(np.average(self.labels[rows] == 1, weights=self._of(rows))) * len(rows))
+
+    def _of(self, rows: Rows) -> Array | None:
+        return None if self.weights is None else self.weights[rows] / self.weights[rows].mean()
+
+    def minimax(self, rows: Rows, size: int, rounds: int) -> MinimaxPCA:
         """MinimaxPCA of some rows, against every group of a size."""
         return MinimaxPCA(
             self.d, group_size=size, max_rounds=rounds, tol=_TOL, random_state=self.rng,
             n_jobs=self.n_jobs,
-        ).fit(X)  # fmt: skip
+        ).fit(self.X[rows], sample_weight=self._of(rows))  # fmt: skip
 
     def projections(
-        self, X: Array, labels: NDArray[np.integer], every: MinimaxPCA
+        self, rows: Rows, labels: NDArray[np.integer], every: MinimaxPCA
     ) -> list[Representation]:
-        """What is audited, Fair PCA for the groups of these rows, and MinimaxPCA."""
-        fair = FairPCA(self.d).fit(X, groups=labels)
+        """What is audited, Fair PCA for these groups of some rows, and MinimaxPCA."""
+        X, weights = self.X[rows], self._of(rows)
+        fair = FairPCA(self.d).fit(X, groups=labels, sample_weight=weights)
         # several groups may take more dimensions than were asked for
         V = getattr(fair, "rank_d_components_", fair.components_)
         fairer = Representation(
             name=FAIR_PCA, rank=len(V), n_features=V.shape[1], origin=fair.mean_, components=V
         )
-        before = self.given or _named("PCA", FairPCA(self.d).fit(X))
+        before = self.given or _named("PCA", FairPCA(self.d).fit(X, sample_weight=weights))
         return [before, fairer, _named(MINIMAX_PCA, every)]
 
     def search(
         self,
-        X: Array,
+        rows: Rows,
         shared: Representation,
         size: int,
         climbs: int,
@@ -292,13 +316,15 @@ class _Trial(NamedTuple):
         """
         V = shared.components
         assert V is not None and shared.origin is not None
-        rows = X - shared.origin
-        scale = float(np.einsum("ij,ij->", rows, rows)) / len(rows)
-        rows /= np.sqrt(scale) or 1.0  # searches are in single precision
-        table, F = GroupSearch(rows, len(V), size, self.n_jobs), V.T @ V
+        X, weights, most = self.X[rows] - shared.origin, self._of(rows), 1.0
+        if weights is not None:
+            X, most = X * np.sqrt(weights)[:, None], float(weights.max())
+        scale = float(np.einsum("ij,ij->", X, X)) / len(X)
+        X /= np.sqrt(scale) or 1.0  # searches are in single precision
+        table, F = GroupSearch(X, len(V), size, self.n_jobs, weights), V.T @ V
         seen = [table.group(each) for each in (*groups, *other)]
         found = table.search(F, [one.own for one in seen], climbs, self.rng, 1)
-        of_size = [one for one in seen if len(one.rows) == size]
+        of_size = [one for one in seen if 2.0 * abs(table.weight(one.rows) - size) <= most]
         worst = max([*found, *of_size], key=lambda one: one.loss(F))
         own = max((one.loss(F) for one in seen[: len(groups)]), default=0.0)
         error = float(np.mean(table.norms - table.kept(F)))
@@ -311,20 +337,21 @@ class _Trial(NamedTuple):
         An array of shape (splits, projections). Fair PCA there is for the group that a search of
         that half finds, or for the several given. No line where halves have too few rows.
         """
-        X, labels, found = self.X, self.labels, []
-        share, distinct = float(np.mean(labels == 1)), distinct_rows(X)
+        labels, found = self.labels, []
+        share = float(np.average(labels == 1, weights=self.weights))
+        distinct = distinct_rows(self.X)
         for _ in range(splits):
             learning, judging = split(distinct, self.rng)
             few, size = (max(1, round(share * len(half))) for half in (learning, judging))
             if few < 2 or size < 2 or len(learning) <= self.d + 1:
                 continue
-            seen, own = X[learning], labels[learning]
-            every = self.minimax(seen, int(np.sum(own == 1)) or few, _HALF_ROUNDS)
+            own = labels[learning]
+            every = self.minimax(learning, self.size(learning) or few, _HALF_ROUNDS)
             if labels.max() == 1:
                 own = every.baseline_worst_group_.astype(np.intp)
             found.append([
-                self.search(X[judging], V, size, _HALF_CLIMBS)[1]
-                for V in self.projections(seen, own, every)
+                self.search(judging, V, size, _HALF_CLIMBS)[1]
+                for V in self.projections(learning, own, every)
             ])  # fmt: skip
         return np.array(found).reshape(-1, 3)
 

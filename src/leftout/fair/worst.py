@@ -88,12 +88,13 @@ class GroupSearch:
     def group(self, rows: Rows) -> WorstGroup:
         """The moments of some rows."""
         members = self.X[rows]
-        second = members.T @ members / self._weight(rows)
+        second = members.T @ members / self.weight(rows)
         pairs = leading(second, self.d)
         best = float(pairs.values[: self.d].sum())
         return WorstGroup(rows, second, pairs.components(self.d), best)
 
-    def _weight(self, rows: Rows) -> float:
+    def weight(self, rows: Rows) -> float:
+        """What some rows weigh together."""
         return len(rows) if self.weights is None else float(self.weights[rows].sum())
 
     def kept(self, F: Array) -> Array:
