@@ -497,7 +497,7 @@ def test_the_paragraph_answers_in_order(found):
         "of 60 of 260 rows",
         "town is Beeley",
         "They are a distinct group",
-        "held-out rows show an excess squared error",
+        "the gap in excess squared error",
         "The target paid is yes for",
         "Use ",
     ]

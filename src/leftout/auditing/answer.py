@@ -211,14 +211,13 @@ def answer_of(
         mind=[],
         costs=_cost_table(harm, len(groups), after),
     )
-    first, *more = cautions(said)[:2] or [""]
-    found = replace(found, mind=[first] if first else [])
-    whole = replace(found, mind=[*found.mind, *more])
-    if len(whole.text.split()) <= _MOST_WORDS:
-        return whole
-    if len(found.text.split()) > _MOST_WORDS and harm is not None:  # the table has everybody's
-        found = replace(found, cost=found.cost.replace(f" {harm.everybody_text}", ""))
-    return found
+    mind, costs = cautions(said), [found.cost]
+    # what does not fit is in the table and in the findings
+    for text in () if harm is None else (harm.everybody_text, harm.leaks_text):
+        costs.append(costs[-1].replace(f" {text}", "") if text else costs[-1])
+    tried = [replace(found, mind=mind[:2])]
+    tried += [replace(found, cost=cost, mind=mind[:1]) for cost in costs]
+    return next((each for each in tried if len(each.text.split()) <= _MOST_WORDS), tried[-1])
 
 
 def _of_each(groups: Sequence[GroupResult], texts: Sequence[str]) -> str:
@@ -299,9 +298,9 @@ def _replicates(trust: Trust | None) -> str:
     how = "It replicates" if low >= trust.disparity / 2.0 else "It replicates in part"
     how = how if low > 0.0 else "It does not replicate"
     return (
-        f"{how}: held-out rows show an excess squared error {number(value, digits=2)} "
-        f"({number(low, value, 2)} to {number(high, value, 2)}) above the rest's, all rows "
-        f"{number(trust.disparity, digits=2)}."
+        f"{how}: the gap in excess squared error is {number(value, digits=2)} "
+        f"({number(low, value, 2)} to {number(high, value, 2)}) on held-out rows, "
+        f"{number(trust.disparity, digits=2)} on all."
     )
 
 

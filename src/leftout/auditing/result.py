@@ -349,8 +349,8 @@ class Audit(Serializable):
 
     @property
     def sampled(self) -> bool:
-        """Whether the table has more rows than were audited."""
-        return self.n_rows < self.intake.n_rows
+        """Whether a sample of the table's rows was audited, as was asked."""
+        return self.settings.sample is not None and self.n_rows < self.intake.n_rows
 
     def __str__(self) -> str:
         return self.summary()

@@ -203,8 +203,8 @@ def scatter(loss: Loss, moments: Moments) -> Array:
 def top_components(matrix: Array, d: int) -> Array:
     """The ``d`` leading eigenvectors of a symmetric matrix, as rows, largest first."""
     n = len(matrix)
-    # Asking LAPACK for a few pairs only pays off on large matrices.
-    subset = (n - d, n - 1) if n > 96 and 3 * d < n else None
+    # Asking LAPACK for some pairs only pays off where these are few, and matrices large.
+    subset = (n - d, n - 1) if n > 96 and 6 * d < n else None
     vectors = linalg.eigh(
         matrix, subset_by_index=subset, check_finite=False, driver="evr" if subset else "evd"
     )[1]
