@@ -125,22 +125,11 @@ def assess(
 ) -> list[Trust]:
     """The evidence for each group of a search, as :func:`trust` has it; also on a sample.
 
-    Parameters
-    ----------
-    estimator, X, n_surrogates, n_restarts, splits, parts, progress
-        As in :func:`trust`.
-    found : MaxDisparityPartition, optional
-        Fitted already, on ``X`` or on ``everyone``.
-    everyone : table, optional
-        Where ``X`` was drawn from more rows: all of them, whose membership is reported.
-    stability : Stability, optional
-        Searches for a single group from other starts, where they were made already.
-    names : list of str, optional
-        The columns that features were made from; by default these are the columns.
-    surrogates : SurrogateTables, optional
-        Of ``X``, some of which may be drawn already.
-    weights, weights_of_all : arrays, optional
-        What each row of ``X`` and of ``everyone`` counts, 1 on average.
+    ``found`` is fitted already, on ``X`` or on ``everyone``: all rows that ``X`` was drawn from,
+    whose membership is reported. ``stability``, for a single group, and ``surrogates`` of ``X`` may
+    be there already, too. ``names`` are the columns that features were made from, by default the
+    features themselves. ``weights`` and ``weights_of_all`` are what each row of ``X`` and of
+    ``everyone`` counts, 1 on average.
     """
     asked = {
         "n_surrogates": n_surrogates, "n_restarts": n_restarts, "splits": splits, "parts": parts
@@ -177,8 +166,8 @@ def assess(
     if names is None:
         names = list(getattr(found, "feature_names_in_", [f"x{j}" for j in range(rows.shape[1])]))
     nothing: list[Any] = [None] * len(sizes)
-    halves = belongs = nothing
-    stable = nothing if stability is None else [stability]
+    halves, stable = nothing, nothing if stability is None else [stability]
+    belongs = None
     if splits:
         halves = cross_fit(task, sizes, splits, steps, labels) or nothing
         if halves is nothing:
@@ -189,9 +178,8 @@ def assess(
             )
     if parts:
         rngs = of_subsamples.spawn(parts)
-        asked_of = (labels, rows, found.labels_, weights_of_all)
-        votes = subsamples(task, sizes, rngs, steps, *asked_of)
-        belongs = votes or nothing
+        of_all = (rows, found.labels_, weights_of_all)
+        belongs = subsamples(task, sizes, rngs, steps, labels, *of_all)
     if task.repeats.beyond_chance:
         notes.append(f"Equal rows: {task.repeats.text}")
     if n_restarts:
@@ -207,7 +195,7 @@ def assess(
                 float(table.disparities[place]), None if split is None else split[place], names
             ),
             held_out=halves[place],
-            membership=belongs[place],
+            membership=None if belongs is None else belongs[place],
             stability=stable[place],
             notes=[*notes, *doubts(each.chance, task.n_components)],
             **each._asdict(),

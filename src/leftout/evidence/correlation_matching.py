@@ -83,7 +83,8 @@ def find_dummy_blocks(X: Array) -> list[DummyBlock]:
     columns, low, high = np.arange(X.shape[1]), X.min(axis=0), X.max(axis=0)
     between = (low < X) & (X < high)
     unknown = [np.packbits(rows).tobytes() for rows in between.T]
-    levels = np.flatnonzero([low[j] < high[j] and _one_value(X[between[:, j], j]) for j in columns])
+    alike = [len(np.unique(X[between[:, j], j])) < 2 for j in columns]
+    levels = np.flatnonzero((low < high) & alike)
     on = (X[:, levels] == high[levels]).astype(np.float32)
     together = on.T @ on
     categories: list[list[int]] = []
@@ -109,10 +110,6 @@ def find_dummy_blocks(X: Array) -> list[DummyBlock]:
         few = 0 < len(changes) < FEW_VALUES
         blocks.append(DummyBlock(np.array([j]), order, None, changes if few else None))
     return sorted(blocks, key=lambda block: int(block.columns[0]))
-
-
-def _one_value(values: Array) -> bool:
-    return len(values) == 0 or bool(np.all(values == values[0]))
 
 
 def placed(blocks: list[DummyBlock], values: NDArray[Any], orders: list[IntArray]) -> NDArray[Any]:
@@ -206,24 +203,13 @@ def _inverse(R: Array, smallest: float) -> Array:
 
 
 def swap_values(
-    X: Single,
-    misses: Array,
-    blocks: list[IntArray],
-    values: Array,
-    rng: np.random.Generator,
+    X: Single, misses: Array, blocks: list[IntArray], values: Array, rng: np.random.Generator
 ) -> None:
     """Let pairs of rows swap what they have in a block of columns, in place, where that helps.
 
-    Parameters
-    ----------
-    X : array of shape (m, n)
-        Standardised columns, in single precision: rows are looked up at random.
-    misses : array of shape (n, n)
-        Correlations asked for less those of ``X``; zero on the diagonal. Kept in step.
-    blocks : list of arrays of int
-        Columns whose values rows swap together.
-    values : array of shape (m, n)
-        Rows swap these as they do those of ``X``.
+    ``X`` are standardised columns, in single precision, since rows are looked up at random;
+    ``values`` are swapped as they are. ``misses`` are the correlations asked for less those of
+    ``X``, zero on the diagonal, and kept in step.
     """
     m = len(X)
     columns = np.concatenate(blocks).astype(np.intp)

@@ -77,16 +77,9 @@ def draw_until(
 
 
 def should_stop(value: float, others: Array, asked: int) -> bool:
-    """Whether the tables so far are enough.
+    """Whether a table's value beside those of surrogates, in the order of drawing, is enough.
 
-    Parameters
-    ----------
-    value : float
-        The table's.
-    others : array
-        Those of surrogates, in the order in which they were drawn.
-    asked : int
-        Surrogates that are to decide if nothing is clear before; 99 for all looks.
+    ``asked`` surrogates are to decide if nothing is clear before; 99 for all looks.
 
     Examples
     --------

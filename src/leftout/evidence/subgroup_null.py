@@ -22,9 +22,8 @@ copula surrogates, which have the same values, that is the condition itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -94,7 +93,8 @@ class RankMatch:
             numbers = Matched.of(X, feature, _filled(codes, gaps, X[:, feature]))
             alone = np.unique(codes[gaps]).tolist()
         else:
-            told = [b for b in common if _told(binned, b)]
+            # a bin of several values has all that no condition tells apart
+            told = [b for b in common if len(np.unique(column.values[codes == b])) == 1]
             alone = told if len(told) < len(common) else told[1:]
         single = [(b, Matched.of(X, _likest(codes == b, X), codes == b)) for b in alone]
         others = [b for b in common if b not in alone]
@@ -108,11 +108,6 @@ class RankMatch:
         for place, matched in self.single:
             codes[matched.within(Y)] = place
         return codes
-
-
-def _told(binned: BinnedColumn, place: int) -> bool:
-    """Whether a bin is a single value, rather than all that no condition tells apart."""
-    return len(np.unique(binned.column.values[binned.codes == place])) == 1
 
 
 def _likest(values: NDArray[Any], X: Array) -> int:
@@ -149,13 +144,6 @@ class JudgedNames(NamedTuple):
         if key not in self.qualities:
             self.qualities[key] = self.search.quality(key)
         return self.qualities[key]
-
-
-class Explained(NamedTuple):
-    """What surrogate tables of one kind explain of each group."""
-
-    differences: Array  # loss minus the rest's, on average
-    p_values: Array
 
 
 @dataclass(frozen=True)
@@ -197,18 +185,20 @@ class SubgroupNullTest:
 
     def explained(
         self,
-        draw: Callable[[int, np.random.Generator], Array],
-        tables: int,
+        surrogates: SurrogateTables,
+        kind: str,
         rng: np.random.Generator,
+        tables: int,
         n_jobs: int | None,
         steps: Steps,
         matters: NDArray[np.bool_] | None = None,
-    ) -> Explained:
-        """What the groups lose in tables that are drawn by their place.
+    ) -> tuple[Array, Array]:
+        """By how much each group loses more than its rest in tables of a kind; and p-values.
 
         Of which groups it ``matters`` whether they are beyond these; None: of all.
         """
-        tasks = [(draw, place, each) for place, each in enumerate(rng.spawn(tables))]
+        rngs = enumerate(rng.spawn(tables))
+        tasks = [(surrogates, kind, place, each) for place, each in rngs]
         which = slice(None) if matters is None else matters
         looks = [look for look in _LOOKS if look < tables]
         what = "subgroups in surrogate tables"
@@ -216,11 +206,11 @@ class SubgroupNullTest:
             every = [self.here]
             for start, stop in pairwise([0, *looks, tables]):
                 every += imap_ordered(self._drawn, tasks[start:stop], n_jobs, steps, what)
-                explained = self._compared(every)
-                if stop < tables and self.settled(explained.p_values[which], stop):
+                p_values = self._p_named(every)
+                if stop < tables and self.settled(p_values[which], stop):
                     steps.tell(what, tables - stop)
                     break
-        return explained
+        return np.mean([one.differences for one in every[1:]], axis=0), p_values
 
     @cached_property
     def here(self) -> JudgedNames:
@@ -233,18 +223,10 @@ class SubgroupNullTest:
         """Whether further tables can make no group one that is beyond chance."""
         return bool((p_values * (1 + tables) >= 1 + _REACHED - 0.5).all())
 
-    def _compared(self, every: list[JudgedNames]) -> Explained:
-        """What all tables but the first explain of it."""
-        differences = np.stack([one.differences for one in every])
-        return Explained(differences[1:].mean(axis=0), self._p_named(every))
-
     def _drawn(
-        self,
-        draw: Callable[[int, np.random.Generator], Array],
-        place: int,
-        rng: np.random.Generator,
+        self, surrogates: SurrogateTables, kind: str, place: int, rng: np.random.Generator
     ) -> JudgedNames:
-        Y = draw(place, rng)
+        Y = surrogates.draw(kind, place, rng)
         return self._judged(Y, [match.within(Y) for match in self.by_rank])
 
     def _judged(self, table: Array, codes: list[NDArray[np.int32]]) -> JudgedNames:
@@ -289,23 +271,9 @@ def subgroup_null_test(
 ) -> NamedGroups:
     """What surrogate tables explain of the loss of each subgroup, added to the subgroups.
 
-    Parameters
-    ----------
-    X : array of shape (m, n)
-        What was searched.
-    named : NamedGroups
-    representation : fitted transformer or None
-        What was given as shared; surrogate tables pass through the same.
-    rows : array of int, optional
-        Places of the rows that surrogate tables are made like; None: all.
-    surrogates : SurrogateTables, optional
-        Of these rows; None: as if no row were a copy of another.
-    tables : int
-        Of each kind.
-    random_state, n_jobs, progress
-        As everywhere.
-    sample_weight : array of shape (m,), optional
-        What each row counts.
+    ``X`` is what was searched, and ``representation`` what was given as shared: surrogate tables
+    pass through the same. They are made like all its rows, or those at the places ``rows``, as many
+    ``tables`` of each kind; without ``surrogates``, as if no row were a copy of another.
     """
     if not named.groups or not tables:
         return named
@@ -313,19 +281,14 @@ def subgroup_null_test(
     steps = Steps(2 * tables, progress)
     surrogates = surrogates or SurrogateTables(test.X, None, weights=test.weights)
     of_gaussian, of_copula = generator(random_state).spawn(2)
-    draw = partial(surrogates.draw, "gaussian")
-    gaussian = test.explained(draw, tables, of_gaussian, n_jobs, steps)
-    beyond = gaussian.p_values <= LEVEL if can_tell(tables) else None
-    draw = partial(surrogates.draw, "copula")
-    copula = test.explained(draw, tables, of_copula, n_jobs, steps, beyond)
+    run = (tables, n_jobs, steps)
+    gaussian, p_gaussian = test.explained(surrogates, "gaussian", of_gaussian, *run)
+    beyond = p_gaussian <= LEVEL if can_tell(tables) else None
+    copula, p_copula = test.explained(surrogates, "copula", of_copula, *run, beyond)
     groups = []
     for g, group in enumerate(named.groups):
-        why = LossParts.of(
-            (gaussian.differences[g], copula.differences[g], group.loss - group.rest_loss),
-            [None] * 3,
-            [],
-            float(gaussian.p_values[g]),
-            float(copula.p_values[g]),
-        )
+        losses = (gaussian[g], copula[g], group.loss - group.rest_loss)
+        p_values = float(p_gaussian[g]), float(p_copula[g])
+        why = LossParts.of(losses, [None] * 3, [], *p_values)
         groups.append(replace(group, why=why))
     return replace(named, groups=groups, tables=tables)

@@ -70,12 +70,8 @@ def verdict(
 ) -> Verdict | None:
     """Which of the four it is; None where that was not tested.
 
-    Parameters
-    ----------
-    p_values, p_gaussian : float or None
-        P-values against copula surrogates, and against Gaussian ones.
-    overlap : float or None
-        Jaccard similarity of the groups that halves of the rows name.
+    By p-values against copula surrogates and against Gaussian ones, and by the Jaccard similarity
+    of the groups that halves of the rows name.
 
     Examples
     --------
