@@ -17,11 +17,10 @@ from sklearn.base import clone
 from leftout.checks import check_whole
 from leftout.data.matrix import all_counted, check_matrix
 from leftout.evidence.null_test import NullTest, split_by_feature
-from leftout.evidence.refit import SearchTask, in_proportion
+from leftout.evidence.refit import SearchTask, check_search, in_proportion
 from leftout.evidence.replication import SUBSAMPLES, Stability, cross_fit, restarts, subsamples
 from leftout.evidence.surrogates import SurrogateTables
 from leftout.evidence.verdict import FEWEST_TABLES, Trust, doubts
-from leftout.groups.fitted import check_search
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.sizes import worst_tenth
 from leftout.linalg.losses import Array

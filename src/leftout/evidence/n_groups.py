@@ -33,10 +33,9 @@ from sklearn.base import clone
 from leftout.checks import check_count
 from leftout.data.conditions import Mask
 from leftout.errors import InputError
-from leftout.evidence.refit import SearchTask, Sizes, fewer, search_sizes
+from leftout.evidence.refit import SearchTask, Sizes, check_search, fewer, search_sizes
 from leftout.evidence.sequential import draw_until, most_tables, should_stop
 from leftout.files import Serializable
-from leftout.groups.fitted import check_search
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.sizes import check_size, fewest, spaced_sizes
 from leftout.linalg.assignment import Partition, among

@@ -15,13 +15,13 @@ from leftout.data.binning import most_informative
 from leftout.data.columns import Column, names_of
 from leftout.data.preparation import PreparedTable
 from leftout.data.roles import levels_of
+from leftout.evidence.refit import for_same_size
 from leftout.evidence.replication import pairwise_jaccard
 from leftout.explain.alignment import Alignment, align
 from leftout.explain.rules import Rule, find_rules
 from leftout.explain.sentence import Sentence, describe
 from leftout.files import Serializable
 from leftout.groups.decomposition import by_source
-from leftout.groups.fitted import for_same_size
 from leftout.groups.measured import measure, measured
 from leftout.groups.outcome import Outcome, outcomes, without_outcome
 from leftout.groups.partition import MaxDisparityPartition

@@ -77,26 +77,11 @@ def cross_fitted(
 
     The groups may overlap, and share the folds. The intervals are for groups that were not chosen
     by their losses on these rows; of the leading name of a search they hold the loss in 90%, not
-    95 (benchmark ``names_chosen``).
+    95 (benchmark ``names_chosen``). Where what the rows share was given, no fold changes it; where
+    rows have weights, intervals are for rows drawn with these. Figures are nan where a group, or
+    what a fold leaves of it, has no more rows than components. ``loss`` may be below zero, as an
+    unbiased figure of something near zero must.
 
-    Parameters
-    ----------
-    problem : Problem
-        The table, and what its rows share: where that was given, no fold changes it. Intervals are
-        for rows drawn with their weights.
-    masks : sequence of boolean arrays of shape (m,)
-    rng : Generator
-        Puts rows into folds.
-    folds : int
-
-    Returns
-    -------
-    list of CrossFitted
-        One for each mask; nan where a group, or what a fold leaves of it, has no more rows than
-        components. ``loss`` may be below zero, as an unbiased figure of something near zero must.
-
-    Notes
-    -----
     O(m n^2) for the table and O(k n^2 + folds n^3 + m n d) for a group of k rows.
 
     The standard error comes from the influence of every row (:func:`influences`). A loss is a kind

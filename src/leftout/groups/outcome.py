@@ -89,7 +89,8 @@ class Outcome(Serializable):
 
     def sides(self) -> tuple[str, str]:
         """The figures of the left-out group and of the rest, as text."""
-        return self._shown(self.left_out.value), self._shown(self.rest.value)
+        unit = "" if self.kind == "mean" else "%"
+        return self._figure(self.left_out.value, unit), self._figure(self.rest.value, unit)
 
     @property
     def shown(self) -> dict[str, str]:
@@ -100,9 +101,6 @@ class Outcome(Serializable):
             "rest": self._with_interval(self.rest, "%" if rate else "", ""),
             "gap": self._with_interval(self.gap, " points" if rate else "", "+"),
         }
-
-    def _shown(self, value: float) -> str:
-        return self._figure(value, "" if self.kind == "mean" else "%")
 
     def _figure(self, value: float, unit: str, sign: str = "") -> str:
         if unit and not np.isnan(value):

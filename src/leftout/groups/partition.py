@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -26,17 +27,8 @@ from leftout.linalg.problem import Labels, Problem, n_nearest
 from leftout.representation.base import Representation, features_of
 from leftout.running import clean_interrupts, one_thread, warn
 from leftout.settings import AUTO
-from leftout.solvers import (
-    SOLVERS,
-    Alternating,
-    Annealing,
-    Greedy,
-    SearchResult,
-    Solver,
-    SolverContext,
-    Sorting,
-)
-from leftout.solvers.base import silent
+from leftout.solvers import SOLVERS, Alternating, Annealing, Greedy, Sorting
+from leftout.solvers.base import SearchResult, Solver, SolverContext, silent
 from leftout.solvers.multi import maximise
 
 
@@ -340,7 +332,7 @@ class MaxDisparityPartition(BaseEstimator):
         context = SolverContext(
             rng=generator(self.random_state),
             n_jobs=self.n_jobs,
-            tell=_to_stderr if self.verbose else silent,
+            tell=partial(print, "leftout:", file=sys.stderr) if self.verbose else silent,
         )
         result = maximise(solver, built.problem, n_groups, sizes, context)
         return self._set_attributes(built, result, n_groups + 1)
@@ -555,7 +547,3 @@ class MaxDisparityPartition(BaseEstimator):
         if result.sweeps is not None:
             self.epoch_labels_ = result.sweeps
         return self
-
-
-def _to_stderr(message: str) -> None:
-    print(f"leftout: {message}", file=sys.stderr)

@@ -203,18 +203,6 @@ def _check_own_means(problem: Problem) -> None:
         )
 
 
-_EPS = float(np.finfo(float).eps)
-
-
-def leading_axes(variances: Array, d: int) -> int:
-    """How many principal axes are looked at: all or, of many, those of nearly all the variance."""
-    n = len(variances)
-    if n <= WIDE:
-        return n
-    held = np.cumsum(variances)
-    return min(n, max(d + 1, 1 + int(np.searchsorted(held, _MOST_OF_ALL * held[-1]))))
-
-
 class Rows(NamedTuple):
     """A table in its principal axes."""
 
@@ -230,7 +218,8 @@ class Rows(NamedTuple):
         """Without the axes along which nothing varies."""
         shared = shared_pca(problem.loss, problem.pooled, problem.d)
         values = shared.eigenvalues
-        n = int(np.sum(values > values[0] * max(problem.n_rows, len(values)) * _EPS))
+        least = values[0] * max(problem.n_rows, len(values)) * np.finfo(float).eps
+        n = int(np.sum(values > least))
         axes = shared.axes[: max(n, problem.d + 1)]
         Z, kept = np.ascontiguousarray(problem.rows() @ axes.T), problem.norms_and_kept[1]
         shift = 0.0
@@ -257,7 +246,10 @@ class Rows(NamedTuple):
 
     def leading(self) -> Rows:
         """The same in the leading axes alone, where there are many: much quicker to search."""
-        q = leading_axes(self.eigenvalues, self.d)
+        if len(self.eigenvalues) <= WIDE:
+            return self
+        held = np.cumsum(self.eigenvalues)
+        q = max(self.d + 1, 1 + int(np.searchsorted(held, _MOST_OF_ALL * held[-1])))
         return self._replace(
             Z=np.ascontiguousarray(self.Z[:, :q]), eigenvalues=self.eigenvalues[:q]
         )
