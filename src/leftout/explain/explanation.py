@@ -196,19 +196,10 @@ def explain(
     sentence and rules must tell the group from all other rows. Losses count rows by their weights;
     rules, the sentence, columns and outcomes tell of rows, each counted once.
 
-    Parameters
-    ----------
-    found : MaxDisparityPartition
-        Fitted on ``X``.
-    X : table of shape (m, n)
-        What the representation sees.
-    intake : PreparedTable
-        The same rows as people know them. Sensitive columns, and those that no feature was made
-        from, are compared with the group, and are part of no rule and no sentence.
-    label : int
-        Which group.
-    rows : int
-        Actual rows to show of either side; a row may be a person.
+    ``X`` is what the representation sees, and ``intake`` the same rows as people know them.
+    Sensitive columns, and those that no feature was made from, are compared with the group, and are
+    part of no rule and no sentence. So many actual ``rows`` are shown of either side: a row may be
+    a person.
     """
     left_out, matrix, target = found.left_out_groups_[label - 1], np.asarray(X), intake.target
     mask, sources = left_out.mask, intake.sources
@@ -281,13 +272,11 @@ def _example_rows(
         values = {c.name: None if c.missing[row] else c.show(c.values[row]) for c in columns}
         return {"row": int(numbers[row]), "values": values}
 
-    return {
-        name: [
-            shown(row)
-            for row in np.flatnonzero(side)[np.argsort(far[side], kind="stable")[:n_rows]]
-        ]
-        for name, (side, far) in sides.items()
-    }
+    examples = {}
+    for name, (side, far) in sides.items():
+        nearest = np.argsort(far[side], kind="stable")[:n_rows]
+        examples[name] = [shown(row) for row in np.flatnonzero(side)[nearest]]
+    return examples
 
 
 def search_without(

@@ -139,13 +139,11 @@ class Rules:
     def _bin(self, item: int) -> tuple[BinnedColumn, int]:
         """The column of a bin, and which of its bins it is."""
         at = int(np.searchsorted(self._starts, item, side="right")) - 1
-        return self.columns[at], item - int(self._starts[at])
+        return self.columns[at], int(item - self._starts[at])
 
     def _bins(self, place: int) -> list[tuple[BinnedColumn, int]]:
         """The columns of a rule, and the bin of each."""
-        return [
-            self._bin(item) for item in sorted({int(self.first[place]), int(self.second[place])})
-        ]
+        return [self._bin(item) for item in np.unique([self.first[place], self.second[place]])]
 
 
 def find_rules(

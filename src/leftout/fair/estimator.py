@@ -224,7 +224,7 @@ class FairPCA(Projection):
         self
         """
         self._fitting(X, lambda matrix: self._fit(matrix, groups, sample_weight))
-        warn_if_open(self.gap_, self.max_loss_, self.tol, self.variance_, stacklevel=3)
+        warn_if_open(self.gap_, self.max_loss_, self.tol, self.variance_)
         return self
 
     def fit_summary(
@@ -239,7 +239,7 @@ class FairPCA(Projection):
             self.feature_names_in_ = np.asarray(names, dtype=object)
         with one_thread():
             self._solve(table)
-        warn_if_open(self.gap_, self.max_loss_, self.tol, self.variance_, stacklevel=3)
+        warn_if_open(self.gap_, self.max_loss_, self.tol, self.variance_)
         return self
 
     def _fit(self, X: Array, groups: ArrayLike | None, sample_weight: ArrayLike | None) -> None:
@@ -290,9 +290,7 @@ def prefers_one_thread(X: Array) -> bool:
     return X.size <= _SMALL and X.shape[1] <= _NARROW
 
 
-def warn_if_open(
-    gap: float, value: float, tol: float, variance: float, *, stacklevel: int = 2
-) -> None:
+def warn_if_open(gap: float, value: float, tol: float, variance: float) -> None:
     """Say so where a gap stayed above the tolerance and above what rounding hides."""
     if gap > max(10.0 * tol * abs(value), _HIDDEN * variance):
         share = f"{points(gap / abs(value))}% of it" if value else "it is 0"
@@ -301,7 +299,7 @@ def warn_if_open(
             "be that far from its optimum. Columns of very different scales, or very many groups, "
             "do that.",
             ConvergenceWarning,
-            stacklevel=stacklevel,
+            stacklevel=3,
         )
 
 

@@ -68,18 +68,10 @@ class Round(NamedTuple):
 
 
 class Game:
-    """Groups found so far, and what they prove.
+    """Groups found so far, and what they prove; rows have an average squared length near 1.
 
-    Parameters
-    ----------
-    table : GroupSearch
-        Rows of average squared length near 1.
-    trade_off : float
-        Weight ``t`` of the largest loss, above 0.
-    found : list of WorstGroup
-        In the list from the start: that a search under PCA found, and those to protect whatever
-        their size.
-    rng : Generator
+    In the list from the start are groups that a search under PCA ``found``, and those to protect
+    whatever their size. The weight ``trade_off`` of the largest loss is above 0.
     """
 
     def __init__(

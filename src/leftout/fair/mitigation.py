@@ -135,8 +135,8 @@ class Mitigation(Dimension):
                 "would: no group loses anything."
             )
         text = (
-            f"Ordinary PCA with {counted(d, 'component')} keeps {_percent(self.kept_before)} of "
-            "the table's variance. "
+            f"Ordinary PCA with {counted(d, 'component')} keeps {points(self.kept_before)}% "
+            "of the table's variance. "
         )
         worst, least = int(before.argmax()), int(before.argmin())
         text += (
@@ -148,8 +148,8 @@ class Mitigation(Dimension):
         text += (
             f"Fair PCA brings the largest loss to {number(after.max())}{more}, and no projection "
             f"of that rank gets below {number(self.dual_bound)}. It keeps "
-            f"{_percent(self.kept_after)} of the variance: "
-            f"the price is {_percent(max(self.price, 0.0))}."
+            f"{points(self.kept_after)}% of the variance: "
+            f"the price is {points(max(self.price, 0.0))}%."
         )
         if self.rank_d_losses is not None:
             text += (
@@ -287,7 +287,3 @@ def _told(fair: FairPCA) -> dict[str, Any]:
 def describe_gap(gap: float) -> str:
     """A gap to the best possible in words; one that is only rounding is called so."""
     return "less than a billionth" if gap < 1e-9 else number(gap, digits=1)
-
-
-def _percent(share: float) -> str:
-    return f"{points(share)}%"

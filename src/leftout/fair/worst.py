@@ -68,12 +68,7 @@ class GroupSearch:
     """
 
     def __init__(
-        self,
-        X: Array,
-        d: int,
-        size: int,
-        n_jobs: int | None = None,
-        weights: Array | None = None,
+        self, X: Array, d: int, size: int, n_jobs: int | None = None, weights: Array | None = None
     ) -> None:
         self.X, self.d, self.size, self.n_jobs, self.weights = X, d, size, n_jobs, weights
         self.norms = np.einsum("ij,ij->i", X, X)
@@ -88,13 +83,11 @@ class GroupSearch:
     def group(self, rows: Rows) -> WorstGroup:
         """The moments of some rows."""
         members = self.X[rows]
-        second = members.T @ members / self._weight(rows)
+        count = len(rows) if self.weights is None else float(self.weights[rows].sum())
+        second = members.T @ members / count
         pairs = leading(second, self.d)
         best = float(pairs.values[: self.d].sum())
         return WorstGroup(rows, second, pairs.components(self.d), best)
-
-    def _weight(self, rows: Rows) -> float:
-        return len(rows) if self.weights is None else float(self.weights[rows].sum())
 
     def kept(self, F: Array) -> Array:
         """What a representation keeps of each row."""
