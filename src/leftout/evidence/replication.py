@@ -179,10 +179,7 @@ def cross_fit(
 
 
 def _judge_apart(
-    task: SearchTask,
-    sizes: Sequence[int],
-    reference: NDArray[np.integer],
-    rng: np.random.Generator,
+    task: SearchTask, sizes: Sequence[int], reference: NDArray[np.integer], rng: np.random.Generator
 ) -> tuple[Array, Array, Array]:
     """Both halves, searched apart, each judged on the other: what they say of each group.
 

@@ -37,14 +37,7 @@ from leftout.data.columns import Column, columns_of
 from leftout.data.conditions import Condition, Mask
 from leftout.errors import InputError
 from leftout.files import Serializable
-from leftout.text import (
-    as_name,
-    bounds_of,
-    either,
-    rows_between,
-    share_between,
-    shown_share,
-)
+from leftout.text import as_name, bounds_of, either, rows_between, share_between, shown_share
 
 # A sentence below this F1 does not describe the group. Nor does one whose rows are in the group
 # hardly more often than any: of what is missing to certainty, it must close this share.

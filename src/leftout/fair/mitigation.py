@@ -224,11 +224,7 @@ def mitigate(
 
 
 def _measure_before(
-    fair: FairPCA,
-    X: Array,
-    place: NDArray[np.intp],
-    representation: Any,
-    weights: Array | None,
+    fair: FairPCA, X: Array, place: NDArray[np.intp], representation: Any, weights: Array | None
 ) -> None:
     """Replace ordinary PCA as what Fair PCA is compared with by a representation that is given."""
     asked = {"representation": representation, "sample_weight": weights}

@@ -191,11 +191,7 @@ class Groups:
 
 
 def permutation_test(
-    groups: Groups,
-    permutations: int,
-    rng: np.random.Generator,
-    n_jobs: int | None,
-    steps: Steps,
+    groups: Groups, permutations: int, rng: np.random.Generator, n_jobs: int | None, steps: Steps
 ) -> dict[str, Array]:
     """Every group's loss beside those under permutations of the rows: what these are, p-values."""
     if not permutations:

@@ -332,10 +332,7 @@ class SubgroupSearch:
             yield Candidates.joined(held)
 
     def _weigh(
-        self,
-        some: Candidates,
-        floor: Callable[[list[Subgroup]], float],
-        found: list[Subgroup],
+        self, some: Candidates, floor: Callable[[list[Subgroup]], float], found: list[Subgroup]
     ) -> tuple[float, int]:
         """Add the candidates above a floor that rises with those found, best bounds first.
 

@@ -23,13 +23,7 @@ from leftout.groups.decomposition import LossParts
 from leftout.groups.outcome import Outcome, outcomes
 from leftout.groups.problem_setup import Rows, build_problem
 from leftout.groups.sizes import smallest_named
-from leftout.groups.subgroup_search import (
-    BINS,
-    Key,
-    SubgroupQuery,
-    SubgroupSearch,
-    conditions_on,
-)
+from leftout.groups.subgroup_search import BINS, Key, SubgroupQuery, SubgroupSearch, conditions_on
 from leftout.linalg.significance import can_tell, describe_p
 from leftout.representation.base import features_of
 from leftout.running import Report, Steps, clean_interrupts, one_thread

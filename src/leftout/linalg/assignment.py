@@ -91,12 +91,6 @@ class Partition:
         labels = np.argsort(order).astype(np.int8)[self.labels]
         return replace(self, labels=labels, losses=self.losses[order], own=self.own[order])
 
-    def by_falling_loss(self) -> Partition:
-        """The groups in the order of their losses, the largest first."""
-        return self.reordered(
-            np.concatenate([[0], 1 + np.argsort(-self.losses[1:], kind="stable")])
-        )
-
 
 def row_values(problem: Problem, own: Array, sizes: Sequence[int]) -> Array:
     """What each row is worth on each side while components stay as they are: (rows, sides)."""
@@ -124,20 +118,11 @@ class Assignment(NamedTuple):
 
 
 def assign(values: Array, sizes: Sequence[int], prices: Array | None = None) -> Assignment:
-    """The assignment with the largest sum of values; ties go by index.
+    """The assignment with the largest sum of values, of shape (m, sides); ties go by index.
 
-    Parameters
-    ----------
-    values : array of shape (m, sides)
-    sizes : sequence of int
-        Rows of each side, from 1; they add up to ``m``.
-    prices : array of shape (sides,), optional
-        Where to start from; the answer is as good from anywhere.
-
-    Notes
-    -----
-    The prices returned lie in the middle of those that are right: a row of values unseen goes to
-    the side where its value less the price is largest.
+    Sizes are from 1 and add up to ``m``. Whatever prices it starts from, the answer is as good; its
+    own lie in the middle of those that are right: a row of values unseen goes to the side where its
+    value less the price is largest.
 
     Examples
     --------

@@ -46,11 +46,7 @@ class Moments(NamedTuple):
 class SparseRows:
     """A sparse matrix that stands where an array of rows does: what is read of it is dense.
 
-    Parameters
-    ----------
-    X : scipy.sparse.csr_array of shape (m, n)
-    origin : array of shape (n,) or None
-        What products take away from every row.
+    Products take the ``origin``, where there is one, away from every row.
     """
 
     def __init__(self, X: Any, origin: Array | None = None) -> None:
@@ -127,19 +123,9 @@ def build(
     n_groups: int = 1,
     origin: ArrayLike = 0.0,
 ) -> Moments:
-    """Take the moments of every group of rows.
+    """Take the moments of every group of rows about an origin.
 
-    Parameters
-    ----------
-    X : array of shape (m, n)
-    labels : array of shape (m,), optional
-        The group of each row, 0 to ``n_groups - 1``; None puts all rows in group 0.
-    n_groups : int
-    origin : array of shape (n,) or float
-        The point the moments are taken about.
-
-    Notes
-    -----
+    ``labels`` are the group of each row, 0 to ``n_groups - 1``; None puts all rows in group 0.
     O(m n^2) time, O(n_groups n^2) memory besides one block of rows.
 
     Examples
@@ -198,11 +184,7 @@ def times_roots(X: Array, origin: ArrayLike, weights: Array) -> Array:
 
 
 def build_weighted(
-    rows: Array,
-    weights: Array,
-    labels: NDArray[np.integer] | None = None,
-    *,
-    n_groups: int = 1,
+    rows: Array, weights: Array, labels: NDArray[np.integer] | None = None, *, n_groups: int = 1
 ) -> Moments:
     """Moments of rows that count as often as their weights say, which are times the roots of these.
 
@@ -307,21 +289,15 @@ def cell_moments(
     largest of these is what the others leave, and its rows are not looked at.
     """
     n = Z.shape[1]
-    counts = np.bincount(codes, minlength=n_cells)
+    sizes, rows = np.bincount(codes, minlength=n_cells), np.arange(len(codes))
     result = np.zeros((n_cells, n, n))
-    spared = np.empty(0, dtype=np.intp)
     if known is not None:
-        parts = counts.reshape(len(known), -1)
+        parts = sizes.reshape(len(known), -1)
         spared = np.arange(len(known)) * parts.shape[1] + parts.argmax(axis=1)
-    visited = np.ones(n_cells, dtype=bool)
-    visited[spared] = False
+        sizes[spared] = 0
+        rows = np.flatnonzero(sizes[codes])
     small = codes.astype(np.uint16) if n_cells <= 1 << 16 else codes  # sorted by their digits
-    if len(spared):
-        rows = np.flatnonzero(visited[codes])
-        order = rows[np.argsort(small[rows], kind="stable")]
-    else:
-        order = np.argsort(small, kind="stable")
-    sizes = np.where(visited, counts, 0)
+    order = rows[np.argsort(small[rows], kind="stable")]
     stops = np.cumsum(sizes)
     for cell in np.flatnonzero(sizes):
         part = Z[order[stops[cell] - sizes[cell] : stops[cell]]]

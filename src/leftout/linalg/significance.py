@@ -140,11 +140,7 @@ class Estimate(NamedTuple):
 
     @classmethod
     def of(
-        cls,
-        value: float,
-        influence: Array,
-        copies: Distinct | None = None,
-        inflated: float = 1.0,
+        cls, value: float, influence: Array, copies: Distinct | None = None, inflated: float = 1.0
     ) -> Estimate:
         """From what each row adds; rows that are copies of each other add once.
 

@@ -21,8 +21,8 @@ from leftout.compiling import kernel
 from leftout.linalg.losses import Array, Loss, form
 from leftout.linalg.moments import Moments, build, merge
 from leftout.linalg.passes import AllRows, Places
+from leftout.linalg.problem import Labels
 
-Labels = NDArray[np.int8]
 Single = NDArray[np.float32]
 
 # What a row is, as far as a pass can tell: these are the labels, and one more.

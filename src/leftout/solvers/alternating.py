@@ -179,31 +179,13 @@ def search(
 ) -> Partition:
     """Best group of ``size`` rows that climbs find: from ``start``, and one in ``share`` starts.
 
-    Climbs rise under ``excess``. Under other losses its group is a good one already, from which
-    exact steps go on.
+    Climbs are on a part of the table, followed by exact passes over the whole. Where starts
+    disagree, there are as many climbs again, unless few were asked for. Climbs rise under
+    ``excess``; under other losses its group is a good one already, from which exact steps go on.
     """
     guide = problem.under_excess()
-    found = _climb_many(guide, size, n_starts, means, start, share)
-    if guide is problem:
-        return found
-    guided = Partition.of(problem, found.labels)
-    return ascend(problem, guided.own, size, guided)
-
-
-def _climb_many(
-    problem: Problem,
-    size: int,
-    n_starts: int | None,
-    means: SolverContext,
-    start: Array | None,
-    share: int,
-) -> Partition:
-    """Climbs on a part of the table, exact passes there, then over the whole.
-
-    Where starts disagree, as many climbs again; unless few were asked for.
-    """
-    part, part_size = part_of(problem, size, means.rng)
-    slope, whole = lay_out(part), part is problem
+    part, part_size = part_of(guide, size, means.rng)
+    slope, whole = lay_out(part), part is guide
     n_climbs = (affordable(slope) if n_starts is None else n_starts) // share
     if start is None:
         n_climbs = max(n_climbs, 1)
@@ -219,10 +201,10 @@ def _climb_many(
         """
         here = slope, part_size
         if place and not whole:
-            other, other_size = part_of(problem, size, rng)
+            other, other_size = part_of(guide, size, rng)
             here = lay_out(other), other_size
         _, own, agree = line(*here, count, rng, start)
-        return ascend(problem, own, size), agree and whole and lines == 1
+        return ascend(guide, own, size), agree and whole and lines == 1
 
     def ends() -> list[tuple[Partition, bool]]:
         tasks = zip(range(lines), climbs, means.rng.spawn(lines), strict=True)
@@ -235,7 +217,11 @@ def _climb_many(
     looked = share == 1 and start is None and (lines > 1 or n_starts is None)
     if looked and not any(agreed) and not _same_best(found):
         found += [end for end, _ in ends()]
-    return max(found, key=_value)
+    best = max(found, key=_value)
+    if guide is problem:
+        return best
+    guided = Partition.of(problem, best.labels)
+    return ascend(problem, guided.own, size, guided)
 
 
 def _same_best(ends: list[Partition]) -> bool:

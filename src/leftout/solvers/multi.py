@@ -46,24 +46,8 @@ def maximise(
     """The best partition into ``n_groups`` groups and the rest that a search finds.
 
     One group is the solver's own search, and no group the partition in which all rows are the rest.
-    Several are peeled off and refined; then pairs of sides are split anew, and rows exchanged.
-
-    Parameters
-    ----------
-    solver : Solver
-        What finds one group; of several, each is peeled off by it, and all are then refined.
-    problem : Problem
-        Of the whole table; of several groups its ``group_size`` is not looked at.
-    n_groups : int
-        Left-out groups, without the rest.
-    sizes : sequence of int, or None
-        Of the groups; None leaves them free.
-    means : SolverContext
-
-    Returns
-    -------
-    SearchResult
-        Labels by falling loss from 1; 0 for the rest.
+    Several, of given ``sizes`` or free ones, are peeled off by the solver and refined; then pairs
+    of sides are split anew, and rows exchanged. Their labels are from 1 by falling loss.
     """
     if n_groups == 0:
         return SearchResult(
@@ -84,7 +68,9 @@ def maximise(
         other, settled = exchanged(problem, refine(problem, start), sizes is None)
         if other.value > end.value:
             end, done = other, settled
-    return as_result(end.after(best).by_falling_loss(), "local optimum" if done else "max_rounds")
+    falling = [0, *(1 + np.argsort(-end.losses[1:], kind="stable"))]
+    stopped = "local optimum" if done else "max_rounds"
+    return as_result(end.after(best).reordered(falling), stopped)
 
 
 def _with_part(solver: Solver, problem: Problem) -> Solver:
