@@ -13,10 +13,6 @@ So what is peeled off is grown from the groups that stand out, with their direct
 large as ``k D(k)``, with ``D(k)`` the disparity of the ``k`` rows that gain most, exceeds the most
 that any group of up to ``k`` rows loses in surrogates by as much as anywhere, up to one standard
 error. Components are learned from these rows, and so on until the rows stay.
-
-Of the groups that cores of many sizes grow to, the one is taken that its own components keep the
-largest share of, if it has half of the evidence of any: a mix of two has hardly more than both, a
-few odd rows have not.
 """
 
 from __future__ import annotations
@@ -306,7 +302,10 @@ def grown(problem: Problem, core: Labels, chance: AtChance) -> Partition:
 
 
 def best_described(problem: Problem, groups: Sequence[Partition], chance: AtChance) -> Partition:
-    """Of those with half of the evidence of any, the one that its own components keep most of."""
+    """Of those with half of the evidence of any, the one that its own components keep most of.
+
+    A mix of two groups has hardly more evidence than both; a few odd rows have not half of it.
+    """
     evidence = [chance.evidence(group) for group in groups]
     least = min(max(evidence), max(evidence) / 2.0)
     enough = [group for group, has in zip(groups, evidence, strict=True) if has >= least]

@@ -153,11 +153,10 @@ class NullTest:
             beyond &= ~heavy | (np.array(p_values) <= LEVEL)
         few = min(asked, FIRST_TABLES) * beyond
         gaussian = self.compare("gaussian", table, asked, of_gaussian, steps, few)
+        p_gaussian = [None if yes else g.p_value for g, yes in zip(gaussian, beyond, strict=True)]
+        each = zip(copula, gaussian, p_gaussian, winsorized, strict=True)
         return table, [
-            NullComparison(
-                {"copula": c, "gaussian": g}, c.p_value, None if decided else g.p_value, w
-            )
-            for c, g, decided, w in zip(copula, gaussian, beyond, winsorized, strict=True)
+            NullComparison({"copula": c, "gaussian": g}, c.p_value, p, w) for c, g, p, w in each
         ]
 
     def search_table(self, rng: np.random.Generator, steps: Steps) -> SearchOutcome:
@@ -223,9 +222,8 @@ class NullTest:
         of_table, of_copula = rng.spawn(2)
         table = other.search_table(of_table, Steps(1, None))
         few = min(asked, FIRST_TABLES) * ~which
-        return [
-            each.p_value for each in other.compare("copula", table, asked, of_copula, steps, few)
-        ]
+        compared = other.compare("copula", table, asked, of_copula, steps, few)
+        return [each.p_value for each in compared]
 
 
 def _distribution(

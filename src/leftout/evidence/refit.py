@@ -135,10 +135,6 @@ class SearchTask:
         """The rows, each with its weight at last, where they have some."""
         return with_weights(self.X, self.weights)
 
-    def weights_of(self, rows: IntArray) -> Array | None:
-        """What some rows count."""
-        return None if self.weights is None else self.weights[rows]
-
     def pose(self, table: Array) -> SearchProblem:
         """The problem of another :attr:`table`, with as many components, for groups of any size."""
         e, d = self.estimator, self.n_components

@@ -162,19 +162,12 @@ def cross_fit(
     gaps, influences, overlaps = (np.stack(each, axis=1) for each in zip(*judged, strict=True))
     part = in_proportion(sizes, len(task.X) // 2, len(task.X))
     found = []
-    for size, *of_group in zip(part, gaps, influences, overlaps, strict=True):
-        mean, influence = float(of_group[0].mean()), of_group[1].mean(axis=0)
+    for size, gap, influence, overlap in zip(part, gaps, influences, overlaps, strict=True):
         # rows that are copies of each other say it once
-        _, error, freedom = Estimate.of(mean, influence, task.repeats.copies, HALVES_TOGETHER)
-        found.append(
-            HeldOut(
-                group_size=size,
-                gaps=of_group[0],
-                overlaps=of_group[2],
-                error=error,
-                freedom=freedom,
-            )  # fmt: skip
-        )
+        over_splits = influence.mean(axis=0), task.repeats.copies, HALVES_TOGETHER
+        _, error, freedom = Estimate.of(float(gap.mean()), *over_splits)
+        shown = HeldOut(group_size=size, gaps=gap, overlaps=overlap, error=error, freedom=freedom)
+        found.append(shown)
     return found
 
 
@@ -203,7 +196,7 @@ def _judge_apart(
             labels.append(rule.highest(losses, each, task.weights))
             if each is sought[0]:
                 for place in range(len(sizes)):
-                    weights = task.weights_of(judged)
+                    weights = task.posed.problem.weights_of(judged)
                     gaps[place, half], added = gap_of(rule, losses[:, judged], place + 1, weights)
                     influence[place, judged] += added / 2.0
     overlaps = [
@@ -290,9 +283,8 @@ class Stability(Serializable):
         Runs are clustered by average linkage; the best of a cluster stands for it.
         """
         distance = squareform(1.0 - self.jaccard_matrix, checks=False)
-        cluster = hierarchy.fcluster(
-            hierarchy.linkage(distance, method="average"), 1.0 - SAME_GROUP, criterion="distance"
-        )
+        tree = hierarchy.linkage(distance, method="average")
+        cluster = hierarchy.fcluster(tree, 1.0 - SAME_GROUP, criterion="distance")
         best = np.array([self.disparities[cluster == each].max() for each in np.unique(cluster)])
         return int(np.sum(best >= best.max() - _NEARLY_EQUAL * abs(best.max())))
 

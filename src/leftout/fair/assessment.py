@@ -221,9 +221,8 @@ def afterwards(
     with one_thread(prefers_one_thread(X)):
         every = trial.minimax(X, size, _ROUNDS)
         shared = trial.projections(X, labels, every)
-        first, other = ([np.flatnonzero(mask) for mask in each] for each in (
-            groups, (every.worst_group_, every.baseline_worst_group_),
-        ))  # fmt: skip
+        others = (every.worst_group_, every.baseline_worst_group_)
+        first, other = ([np.flatnonzero(mask) for mask in each] for each in (groups, others))
         searched = [trial.search(X, V, size, _CLIMBS, first, other) for V in shared]
         held_out = trial.held_out(splits)
         gain, n = _gain(held_out), len(held_out)
@@ -322,10 +321,8 @@ class _Trial(NamedTuple):
             every = self.minimax(seen, int(np.sum(own == 1)) or few, _HALF_ROUNDS)
             if labels.max() == 1:
                 own = every.baseline_worst_group_.astype(np.intp)
-            found.append([
-                self.search(X[judging], V, size, _HALF_CLIMBS)[1]
-                for V in self.projections(seen, own, every)
-            ])  # fmt: skip
+            fitted = self.projections(seen, own, every)
+            found.append([self.search(X[judging], V, size, _HALF_CLIMBS)[1] for V in fitted])
         return np.array(found).reshape(-1, 3)
 
 

@@ -14,7 +14,7 @@ from leftout.checks import check_choice, check_groups, check_tolerance
 from leftout.data.matrix import Counted, check_finite, check_matrix, check_numbers
 from leftout.errors import InputError
 from leftout.fair.dual import FairSolution, solve_fair
-from leftout.fair.objective import Leading, leading
+from leftout.fair.objective import leading
 from leftout.linalg.losses import Array, Summary, signed, summarise
 from leftout.linalg.moments import Moments, pooled
 from leftout.representation.base import check_variance, dimensions
@@ -253,7 +253,11 @@ class FairPCA(Projection):
     def _solve(self, table: Summary) -> None:
         everyone = average_second(table.moments)
         check_variance(float(np.trace(everyone)), self.n_features_in_)
-        self.n_asked_, pairs = _dimensions(self.n_components, everyone)
+        n, pairs, values = len(everyone), None, np.zeros(len(everyone))
+        if isinstance(self.n_components, Real) and not isinstance(self.n_components, Integral):
+            pairs = leading(everyone, n)
+            values = np.maximum(pairs.values, 0.0)
+        self.n_asked_ = dimensions(self.n_components, values, n, n)
         found = solve_fair(table.moments, self.n_asked_, self.tol, pairs)
         self._describe(found, table, everyone)
 
@@ -307,15 +311,6 @@ def average_second(moments: Moments) -> Array:
     """Average second moments of all rows."""
     with np.errstate(over="ignore", invalid="ignore"):  # callers see what is not finite
         return pooled(moments).second[0] / moments.count.sum()
-
-
-def _dimensions(n_components: Any, everyone: Array) -> tuple[int, Leading | None]:
-    """How many components; and all eigenpairs, if they had to be found for it."""
-    n = len(everyone)
-    if isinstance(n_components, Integral) or not isinstance(n_components, Real):
-        return dimensions(n_components, np.zeros(n), n, n), None
-    pairs = leading(everyone, n)
-    return dimensions(n_components, np.maximum(pairs.values, 0.0), n, n), pairs
 
 
 def _by_variance(V: Array, weights: Array, everyone: Array) -> tuple[Array, Array]:

@@ -215,10 +215,7 @@ class MinimaxPCA(Projection):
         last = _LAST * int(self.max_rounds)
         whole = GroupSearch(rows, d, size, self.n_jobs, weights)
         found = whole.search(pca, [], last, rng, ADDED)
-        named = {
-            name: whole.group(np.flatnonzero(place == i)) for i, name in enumerate(names.tolist())
-        }
-        given = list(named.values())
+        given = [whole.group(np.flatnonzero(place == i)) for i in range(len(names))]
         before = _worst([*found, *given], pca)
         if self.trade_off == 0.0 or rank == n or values[d:].sum() <= 1e-12 * values.sum():
             F, worst = np.diag(np.arange(n) < rank).astype(float), before
@@ -240,13 +237,12 @@ class MinimaxPCA(Projection):
         self.lower_bound_ = variance * max(played.lower, 0.0)
         self.gap_ = max(variance * (played.value - played.lower), 0.0)
         self.bound_ = variance * max(whole.bound(P), 0.0)
-        self.worst_group_, self.baseline_worst_group_ = (
-            np.isin(every, places[group.rows]) for group in (played.worst, before)
-        )
-        masks = [np.isin(every, places[group.rows]) for group in played.groups]
-        self.groups_ = np.array(masks, dtype=bool).reshape(-1, len(every))
+        shown = (played.worst, before, *played.groups)
+        masks = np.array([np.isin(every, places[group.rows]) for group in shown])
+        self.worst_group_, self.baseline_worst_group_, self.groups_ = masks[0], masks[1], masks[2:]
         self.group_weights_ = played.weights
-        self.named_losses_ = {name: variance * group.loss(P) for name, group in named.items()}
+        losses = [variance * group.loss(P) for group in given]
+        self.named_losses_ = dict(zip(names.tolist(), losses, strict=True))
         self.history_ = np.array(
             [(r.rank, variance * r.found, variance * r.bound, r.groups) for r in played.history],
             dtype=ROUND_HISTORY,

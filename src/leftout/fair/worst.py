@@ -124,7 +124,7 @@ class GroupSearch:
         tasks = list(enumerate(rng.spawn(lines)))
         # threads, since kernels let go of the interpreter lock
         each = Parallel(self.n_jobs, prefer="threads")(delayed(run)(*task) for task in tasks)
-        ends = sorted((end for line in each for end in line), key=_value)
+        ends = sorted((end for line in each for end in line), key=lambda end: -end[0])
         found = self._apart(ends, kept, most)
         found.sort(key=lambda group: -group.loss(F))  # on samples, the ends' order says less
         found[0] = self._settle(found[0], F, kept)
@@ -205,7 +205,7 @@ def _line(
 
     ends = [climbed(W.astype(np.float32), -np.inf) for W in starts]
     for turn in range(climbs):
-        ends.sort(key=_value)
+        ends.sort(key=lambda end: -end[0])
         if len(ends) < 2 or turn % _FRESH == 0:
             W = directions(d, turn // _FRESH % 2 == 1)
         else:
@@ -217,7 +217,3 @@ def _line(
         orthonormalise(W)
         ends.append(climbed(W, ends[_WORTH - 1][0] if len(ends) >= _WORTH else -np.inf))
     return ends
-
-
-def _value(end: tuple[float, Single]) -> float:
-    return -end[0]

@@ -155,10 +155,6 @@ class Groups:
         known = [way for way in ways.T if way.max() >= 0]
         return cls(rows, [np.where(way < 0, 0, way - way[way >= 0].min() + 1) for way in known])
 
-    def leading(self) -> Groups:
-        """The same in the leading axes alone, where there are many: quicker to look at."""
-        return replace(self, rows=self.rows.leading())
-
     def losses(self, moved: Places | None = None) -> Array:
         """Every group's average loss; nothing but rounding is nothing."""
         here, least = self.shares(moved)[0], _NOTHING * self.rows.eigenvalues.sum()
@@ -197,7 +193,7 @@ def permutation_test(
     if not permutations:
         nothing = np.full(sum(int(way.max()) for way in groups.ways), np.nan)
         return dict.fromkeys(("random", "random_high", "p_value", "p_alone"), nothing)
-    leading = groups.leading()
+    leading = replace(groups, rows=groups.rows.leading())
     rngs = rng.spawn(permutations)
     tasks = [(leading, rngs[start : start + _AT_ONCE]) for start in range(0, len(rngs), _AT_ONCE)]
     with one_thread():

@@ -147,18 +147,16 @@ def _fitted(table: _FoldTable, mask: Mask, d: int) -> CrossFitted:
         here, origin = folds == fold, table.origins[fold]
         W = None if weights is not None else _components(rows[~here] - origin, d)
         if W is None:
-            outside = without(whole, _one(parts, fold))
-            W = top_components(recentre(outside, origin).second[0], d)
+            others = without(whole, _one(parts, fold))
+            W = top_components(recentre(others, origin).second[0], d)
         held_out[here] += _squares((rows[here] - origin) @ W.T)
     W = top_components(whole.second[0], d)
     values = _squares(rows @ W.T) - table.kept[mask]
     psi = influences(table.rows, mask, values, table.variances, W, table.weights)
-    in_sample = float(np.average(values, weights=weights))
+    in_sample, outside = (float(np.average(each, weights=weights)) for each in (values, held_out))
     if table.variances is not None:
         in_sample = max(in_sample, 0.0)
-    return _between(
-        in_sample, float(np.average(held_out, weights=weights)), psi, len(rows), n_folds
-    )
+    return _between(in_sample, outside, psi, len(rows), n_folds)
 
 
 def _components(rows: Array, d: int) -> Array | None:

@@ -108,6 +108,7 @@ class LossParts(Serializable):
                 # Other rows of surrogates may lose by other columns: where these rows have hardly
                 # structure of their own, all they lose beyond the covariance is counted.
                 carried[1] = known[2] - known[0]
+        each = zip(losses.tolist(), (p_gaussian, p_values, p_values), carried, strict=True)
         covariance, values, own = (
             LossPart(
                 loss=loss,
@@ -115,9 +116,7 @@ class LossParts(Serializable):
                 share=loss / total if total else 0.0,
                 carriers=[] if by_feature is None else _carriers(names, by_feature),
             )
-            for loss, p_value, by_feature in zip(
-                losses.tolist(), (p_gaussian, p_values, p_values), carried, strict=True
-            )
+            for loss, p_value, by_feature in each
         )
         return cls(total=total, covariance=covariance, values=values, own=own)
 

@@ -347,20 +347,13 @@ def known_groups(
     for column, way in enumerate(ways):
         for group in way:
             numbers[group.rows, column] = -1 if group.too_small else next(place)
-    lines = iter(
-        measure_groups(
-            problem, numbers, permutations, rngs=rngs, folds=folds, n_jobs=n_jobs, steps=steps
-        )
-    )
+    run: dict[str, Any] = {"rngs": rngs, "folds": folds, "n_jobs": n_jobs, "steps": steps}
+    lines = iter(measure_groups(problem, numbers, permutations, **run))
     norms, kept = problem.norms_and_kept
     steps.tell("known groups", 1)
     return KnownGroups(
         columns=[part.name for part in parts],
-        groups=[
-            group if group.too_small else replace(group, **next(lines))
-            for way in ways
-            for group in way
-        ],
+        groups=[g if g.too_small else replace(g, **next(lines)) for way in ways for g in way],
         n_rows=n_rows,
         n_components=d,
         retained=float(kept.sum() / norms.sum()),

@@ -258,9 +258,8 @@ class MaxDisparityPartition(BaseEstimator):
         rows, counting, weights = Counted.of(matrix, sample_weight)
         if weights is not None:
             self._check_weighted(solver)
-        if isinstance(matrix, SparseRows) and (
-            not isinstance(solver, Alternating) or self.n_groups != 1
-        ):
+        alternating = isinstance(solver, Alternating) and self.n_groups == 1
+        if isinstance(matrix, SparseRows) and not alternating:
             raise InputError(
                 "A large sparse table is searched for one left-out group, by the solver "
                 "'alternating', but others were asked for. Use "
@@ -316,7 +315,7 @@ class MaxDisparityPartition(BaseEstimator):
 
         ``X`` has the names of the features. Of rows elsewhere, the ``bound`` has to be known, too.
         """
-        self._see(X, reset=True)
+        validate_data(self, X, reset=True, skip_check_array=True)
         if result is None:
             with one_thread(built.problem.X.size <= SMALL):
                 return self._search(self._check_names(), built, 1, None)
@@ -493,12 +492,9 @@ class MaxDisparityPartition(BaseEstimator):
     def _check_table(self, X: Any, reset: bool) -> Array:
         """Names are checked on the table as it came, values on its matrix."""
         matrix = check_features(features_of(self.representation, X), min_features=2 if reset else 1)
-        self._see(X if hasattr(X, "shape") or hasattr(X, "columns") else matrix, reset)
+        named = hasattr(X, "shape") or hasattr(X, "columns")
+        validate_data(self, X if named else matrix, reset=reset, skip_check_array=True)
         return matrix
-
-    def _see(self, X: Any, reset: bool) -> None:
-        """Learn the names of the features, or compare them."""
-        validate_data(self, X, reset=reset, skip_check_array=True)
 
     def _set_attributes(self, built: SearchProblem, result: SearchResult, n_sides: int) -> Self:
         """Set what people ask of a partition."""

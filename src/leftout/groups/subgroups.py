@@ -317,9 +317,8 @@ def named_groups(
     steps = Steps(2, progress)
     steps.tell("names")
     with one_thread():
-        problem = build_problem(
-            matrix, n_components, representation=representation, weights=weights
-        ).problem
+        given: dict[str, Any] = {"representation": representation, "weights": weights}
+        problem = build_problem(matrix, n_components, **given).problem
         rows = Rows.of(problem)
         smallest = smallest_named(min_group_size, len(matrix), problem.d, _SHARE)
         query = SubgroupQuery(smallest, float(weight), depth)

@@ -137,9 +137,8 @@ def assign(values: Array, sizes: Sequence[int], prices: Array | None = None) -> 
     while (excess := np.bincount(labels, minlength=sides) - wanted).any():
         source, lacking = int(np.argmax(excess > 0)), np.flatnonzero(excess < 0)
         costs = _moving_costs(values, labels)
-        lengths, before = csgraph.dijkstra(
-            _reduced(costs, p), indices=source, return_predecessors=True
-        )
+        graph = _reduced(costs, p)
+        lengths, before = csgraph.dijkstra(graph, indices=source, return_predecessors=True)
         target = int(lacking[np.argmin(lengths[lacking])])
         p = p - np.minimum(lengths, lengths[target])
         path = [target]

@@ -139,9 +139,8 @@ def build(
     origin = np.array(np.broadcast_to(np.asarray(origin, dtype=np.float64), n))
     if isinstance(X, SparseRows) and X.pays_off and not near_origin(X[:FIRST]).any():
         return Moments(*X.sums(labels, n_groups, origin), origin)
-    result = Moments(
-        np.zeros(n_groups), np.zeros((n_groups, n)), np.zeros((n_groups, n, n)), origin
-    )
+    sums = np.zeros(n_groups), np.zeros((n_groups, n)), np.zeros((n_groups, n, n))
+    result = Moments(*sums, origin)
     sizes = np.array([m]) if labels is None else np.bincount(labels, minlength=n_groups)
     # Picking out rows costs more than their products: the largest group is what the others leave.
     largest = int(sizes.argmax())
@@ -162,8 +161,8 @@ def build(
                 part = np.take(rows, index, axis=0, out=buffers[1, : len(index)], mode="clip")
                 _add(result, group, part)
         for group in others:
-            for sums in result[:3]:
-                sums[largest] -= sums[group]
+            for field in sums:
+                field[largest] -= field[group]
     return result
 
 
@@ -199,9 +198,8 @@ def build_weighted(
     """
     group = np.zeros(len(rows), dtype=np.intp) if labels is None else labels
     each = np.sqrt(weights) * (group == np.arange(n_groups)[:, None])
-    return build(rows, labels, n_groups=n_groups)._replace(
-        count=np.bincount(group, weights, n_groups).astype(np.float64), total=each @ rows
-    )
+    count = np.bincount(group, weights, n_groups).astype(np.float64)
+    return build(rows, labels, n_groups=n_groups)._replace(count=count, total=each @ rows)
 
 
 def merge(a: Moments, b: Moments) -> Moments:

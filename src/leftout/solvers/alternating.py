@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
+from operator import attrgetter
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -41,6 +42,8 @@ _SHARE, _DOUBT = 16, 0.25
 _PROFILE_ENDS, _PROFILE_SHARE = 7, 40
 # Sizes nearer to the best than this share of it are left to the exchanges.
 _FINEST = 0.1
+
+_value = attrgetter("value")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,10 +158,6 @@ def _passed_over(problem: Problem) -> bool:
     return problem.X.size > STREAMED_ABOVE and simple
 
 
-def _value(found: Partition) -> float:
-    return found.value
-
-
 def as_result(found: Partition, stopped: str) -> SearchResult:
     """What a search found, and the way to it."""
     return SearchResult(
@@ -208,10 +207,9 @@ def search(
 
     def ends() -> list[tuple[Partition, bool]]:
         tasks = zip(range(lines), climbs, means.rng.spawn(lines), strict=True)
-        with one_thread():  # threads, since kernels let go of the interpreter lock
-            return list(
-                Parallel(means.n_jobs, prefer="threads")(delayed(climbed)(*t) for t in tasks)
-            )
+        parallel = Parallel(means.n_jobs, prefer="threads")  # kernels let go of the interpreter
+        with one_thread():
+            return list(parallel(delayed(climbed)(*task) for task in tasks))
 
     found, agreed = map(list, zip(*ends(), strict=True))
     looked = share == 1 and start is None and (lines > 1 or n_starts is None)
