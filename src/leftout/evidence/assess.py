@@ -90,19 +90,16 @@ def trust(
     """
     check_search(estimator)
     weights = all_counted(check_matrix(X), sample_weight) if sample_weight is not None else None
-    asked: dict[str, Any] = {
-        "n_surrogates": n_surrogates, "n_restarts": n_restarts, "splits": splits, "parts": parts,
-        "progress": progress, "weights": weights,
-    }  # fmt: skip
-    if estimator.n_groups != 1:
-        return assess(estimator, X, **asked)
     search = clone(estimator)
-    if search.group_size in (None, TENTH):
+    if search.n_groups == 1 and search.group_size in (None, TENTH):
         task = SearchTask.of(search, X, weights=weights)
         tenth = worst_tenth(search.min_group_size, len(task.X), task.n_components)
         search.set_params(group_size=tenth)
-    (found,) = assess(search, X, **asked)
-    return found
+    found = assess(
+        search, X, n_surrogates=n_surrogates, n_restarts=n_restarts, splits=splits, parts=parts,
+        progress=progress, weights=weights,
+    )  # fmt: skip
+    return found[0] if search.n_groups == 1 else found
 
 
 def assess(
@@ -130,11 +127,10 @@ def assess(
     features themselves. ``weights`` and ``weights_of_all`` are what each row of ``X`` and of
     ``everyone`` counts, 1 on average.
     """
-    asked = {
-        "n_surrogates": n_surrogates, "n_restarts": n_restarts, "splits": splits, "parts": parts
-    }  # fmt: skip
-    for name, count in asked.items():
-        check_whole(name, count)
+    check_whole("n_surrogates", n_surrogates)
+    check_whole("n_restarts", n_restarts)
+    check_whole("splits", splits)
+    check_whole("parts", parts)
     found = clone(estimator).fit(X, sample_weight=weights) if found is None else found
     if found.n_groups_ < 1:
         return []
@@ -183,21 +179,22 @@ def assess(
         notes.append(f"Equal rows: {task.repeats.text}")
     if n_restarts:
         stable = restarts(task, sizes, of_restarts.spawn(n_restarts), steps, labels)
+    by_feature: Any = nothing if split is None else split
     return [
         Trust(
             partition=found,
             label=place + 1,
             group_size=sizes[place],
-            searched=float(table.disparities[place]),
+            searched=searched,
             rows=len(task.X),
-            parts=each.parts(
-                float(table.disparities[place]), None if split is None else split[place], names
-            ),
+            parts=each.parts(searched, by_feature[place], names),
             held_out=halves[place],
             membership=None if belongs is None else belongs[place],
             stability=stable[place],
             notes=[*notes, *doubts(each.chance, task.n_components)],
             **each._asdict(),
         )
-        for place, each in enumerate(compared)
+        for place, (searched, each) in enumerate(
+            zip(table.disparities.tolist(), compared, strict=True)
+        )
     ]

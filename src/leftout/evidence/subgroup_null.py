@@ -231,11 +231,8 @@ class SubgroupNullTest:
 
     def _judged(self, table: Array, codes: list[NDArray[np.int32]]) -> JudgedNames:
         X, weights = without_weights(table, self.weights is not None)
-        built = build_problem(
-            np.ascontiguousarray(X), self.n_components, "excess", "global", 1, None,
-            self.representation, weights,
-        )  # fmt: skip
-        rows = Rows.of(built.problem)
+        given: dict[str, Any] = {"representation": self.representation, "weights": weights}
+        rows = Rows.of(build_problem(np.ascontiguousarray(X), self.n_components, **given).problem)
         columns = [replace(c, codes=each) for c, each in zip(self.columns, codes, strict=True)]
         search = SubgroupSearch(rows, columns, self.query)
         qualities = {line.subgroup.key: line.subgroup.quality for line in search.beam(_TOP)}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leftout.checks import check_groups
 from leftout.data.matrix import all_counted, check_matrix
@@ -218,22 +218,15 @@ def mitigate(
     with one_thread(prefers_one_thread(matrix)):
         table = summarise(matrix, fair.centering, place, len(fair.groups_), weights=weights)
         lines = across_dimensions(fair, table, progress)
-    if representation is not None:
-        _measure_before(fair, matrix, place, representation, weights)
+    if representation is not None:  # in place of ordinary PCA
+        given = {"representation": representation, "sample_weight": weights}
+        known = measured(matrix, place, fair.n_asked_, **given)
+        moments = known.moments()
+        variance = np.trace(moments.second, axis1=1, axis2=2)
+        kept = kept_by(moments, known.built.problem.V)
+        fair.baseline_losses_, fair.baseline_retained_ = known.losses(), kept / variance
+        fair.price_ = float(kept.sum() / variance.sum() - fair.explained_variance_ratio_.sum())
     return mitigation_of(fair, lines)
-
-
-def _measure_before(
-    fair: FairPCA, X: Array, place: NDArray[np.intp], representation: Any, weights: Array | None
-) -> None:
-    """Replace ordinary PCA as what Fair PCA is compared with by a representation that is given."""
-    asked = {"representation": representation, "sample_weight": weights}
-    known = measured(X, place, fair.n_asked_, **asked)
-    moments, losses = known.moments(), known.losses()
-    variance = np.trace(moments.second, axis1=1, axis2=2)
-    kept = kept_by(moments, known.built.problem.V)
-    fair.baseline_losses_, fair.baseline_retained_ = losses, kept / variance
-    fair.price_ = float(kept.sum() / variance.sum() - fair.explained_variance_ratio_.sum())
 
 
 def across_dimensions(

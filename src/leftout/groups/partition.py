@@ -23,7 +23,7 @@ from leftout.linalg.assignment import Partition, assign, row_values, side_weight
 from leftout.linalg.bounds import certified_bound
 from leftout.linalg.losses import CENTERINGS, LOSSES, Array, Loss, kept_by, mean_disparity, signed
 from leftout.linalg.moments import SparseRows, blocks
-from leftout.linalg.problem import Labels, Problem, n_nearest
+from leftout.linalg.problem import Labels, Problem, labelled, n_nearest
 from leftout.representation.base import Representation, features_of
 from leftout.running import clean_interrupts, one_thread, warn
 from leftout.settings import AUTO
@@ -76,11 +76,9 @@ class GroupRule(NamedTuple):
         if len(sizes) > 1:
             every = [losses.shape[1] - sum(sizes), *sizes]
             return assign(losses.T * side_weights(every), every).labels
-        labels = np.zeros(losses.shape[1], dtype=np.int8)
         order = np.argsort(-self.scores(losses)[0], kind="stable")
         taken = sizes[0] if weights is None else n_nearest(weights[order], sizes[0])
-        labels[order[:taken]] = 1
-        return labels
+        return labelled(order[:taken], len(order))
 
 
 def score_offsets(problem: Problem, own: Array, sizes: NDArray[Any]) -> Array:

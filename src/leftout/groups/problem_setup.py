@@ -180,14 +180,9 @@ def _turned(problem: Problem, principal: Shared | None) -> tuple[Problem, Array]
         axes = principal.axes
         V, turned = np.eye(len(axes))[:d], np.diag(principal.eigenvalues)
     left = np.cumsum(np.diagonal(turned)[d:])
-    turned_problem = replace(
-        problem,
-        X=problem.X @ axes.T,
-        V=V,
-        pooled=Moments(count, total @ axes.T, turned[None], origin, kept),
-        leading=d + 1 + int(np.searchsorted(left, _NEARLY_ALL * left[-1])),
-    )
-    return turned_problem, axes
+    leading = d + 1 + int(np.searchsorted(left, _NEARLY_ALL * left[-1]))
+    pooled = Moments(count, total @ axes.T, turned[None], origin, kept)
+    return replace(problem, X=problem.X @ axes.T, V=V, pooled=pooled, leading=leading), axes
 
 
 def _check_own_means(problem: Problem) -> None:
@@ -250,9 +245,8 @@ class Rows(NamedTuple):
             return self
         held = np.cumsum(self.eigenvalues)
         q = max(self.d + 1, 1 + int(np.searchsorted(held, _MOST_OF_ALL * held[-1])))
-        return self._replace(
-            Z=np.ascontiguousarray(self.Z[:, :q]), eigenvalues=self.eigenvalues[:q]
-        )
+        Z = np.ascontiguousarray(self.Z[:, :q])
+        return self._replace(Z=Z, eigenvalues=self.eigenvalues[:q])
 
     def difference(self, mask: Mask) -> float:
         """Loss of some rows minus that of the others; 0 where either is empty."""

@@ -302,6 +302,13 @@ def n_nearest(weights: Array, size: float) -> int:
     return max(int(np.searchsorted(middles, size, side="right")), 1)
 
 
+def labelled(rows: NDArray[np.intp], n_rows: int) -> Labels:
+    """1 for some rows, 0 for the others."""
+    labels = np.zeros(n_rows, dtype=np.int8)
+    labels[rows] = 1
+    return labels
+
+
 class Ranking(NamedTuple):
     """Rows by falling score, the first that are ``taken`` are the group."""
 
@@ -311,9 +318,7 @@ class Ranking(NamedTuple):
 
     def labels(self, n_rows: int) -> Labels:
         """The group's rows, labelled 1."""
-        labels = np.zeros(n_rows, dtype=np.int8)
-        labels[self.rows[: self.taken]] = 1
-        return labels
+        return labelled(self.rows[: self.taken], n_rows)
 
     @property
     def cut(self) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from leftout.compiling import kernel
 from leftout.errors import InputError
 from leftout.linalg.losses import EXCESS, Array
 from leftout.linalg.moments import merge, stack
-from leftout.linalg.problem import Labels, Problem
+from leftout.linalg.problem import Labels, Problem, labelled
 from leftout.linalg.rank_one import (
     JOINS,
     REFRESH,
@@ -180,7 +180,7 @@ class Sorting:
             )
         else:
             cut = problem.n_rows // 2 if self.split == "half" else _best_cut(problem, order)
-            labels = higher_side(problem, _head(order, cut))
+            labels = higher_side(problem, labelled(order[:cut], len(order)))
         losses, _ = problem.losses(labels)
         return SearchResult(
             labels=labels,
@@ -194,7 +194,7 @@ class Sorting:
                 "split='matched' cuts at the size of another solver's group, but group_size is "
                 "None. Give that size as group_size, or use split='half' or 'best'."
             )
-        ends = [_head(order, problem.group_size), _head(order[::-1], problem.group_size)]
+        ends = [labelled(rows[: problem.group_size], len(rows)) for rows in (order, order[::-1])]
         return max(ends, key=lambda labels: float(np.diff(problem.losses(labels)[0])[0]))
 
 
@@ -208,24 +208,18 @@ def _refuse_fixed_size(problem: Problem, name: str) -> None:
         )
 
 
-def _head(order: np.ndarray, size: int) -> Labels:
-    labels = np.zeros(len(order), dtype=np.int8)
-    labels[order[:size]] = 1
-    return labels
-
-
 def _best_cut(problem: Problem, order: np.ndarray) -> int:
     """The cut with the largest disparity, of all."""
     cut = best = problem.min_size
     last, value = problem.n_rows - cut, -np.inf
     while cut <= last:
         stop = min(cut + REFRESH, last + 1)
-        sides = track(problem.loss, problem.split(_head(order, cut)), problem.V)
+        labels = labelled(order[:cut], len(order))
+        sides = track(problem.loss, problem.split(labels), problem.V)
         for row in order[cut:stop]:
             if np.ptp(sides.losses) > value:
                 best, value = cut, float(np.ptp(sides.losses))
-            x, kept = problem.rows(row), problem.norms_and_kept[1][row]
-            transfer(sides, x, kept, 0, 1)
+            transfer(sides, problem.rows(row), problem.norms_and_kept[1][row], 0, 1)
             cut += 1
     return best
 

@@ -23,7 +23,7 @@ import numpy as np
 from leftout.linalg.losses import WIDE, Array, Loss, own_components
 from leftout.linalg.moments import Moments, SparseRows, build, stack, without
 from leftout.linalg.passes import AllRows, InMemory, Places
-from leftout.linalg.problem import Labels, Problem
+from leftout.linalg.problem import Problem, labelled
 from leftout.linalg.top_k import (
     WIDTH,
     Cut,
@@ -387,10 +387,8 @@ def search_passes(
         if best.near:  # now to all digits
             best = best._replace(own=own_components(problem.loss, best.sides, problem.d))
         means.tell(f"group of {best.size}: disparity {number(best.value, digits=6)}")
-        labels: Labels = np.zeros(problem.n_rows, dtype=np.int8)
-        labels[best.places] = 1
         return SearchResult(
-            labels=labels,
+            labels=labelled(best.places, problem.n_rows),
             own=best.own,
             history=as_history(*zip(*path.trail, strict=True)),
             stopped=path.stopped,
