@@ -167,9 +167,8 @@ class Redrawing:
         """
         single, m = scaled.astype(np.float32), scaled.shape[1]
         X = placed(blocks, single, orders)
-        noise = [
-            (root @ rng.standard_normal((len(root), m))).astype(np.float32) for root in self.noise
-        ]
+        drawn = (root @ rng.standard_normal((len(root), m)) for root in self.noise)
+        noise = [each.astype(np.float32) for each in drawn]
         b = self.coefficients.copy()
         now = list(orders)
         best, least, learned = list(now), squared_misses(X @ X.T / m, self.target), b.copy()

@@ -94,11 +94,7 @@ class HowMany(Serializable):
 
     def summary(self) -> str:
         """The count in words."""
-        found = [
-            f"{each.size:,} rows ({describe_p(each.p_value)})"
-            for each in self.looked
-            if each.counts
-        ]
+        found = [f"{g.size:,} rows ({describe_p(g.p_value)})" for g in self.looked if g.counts]
         last = [f" ({describe_p(each.p_value)})" for each in self.looked if not each.counts]
         if not found:
             return f"No left-out group is more than surrogates show{''.join(last)}."

@@ -116,13 +116,9 @@ class NullComparison(NamedTuple):
         if not self.chance:
             return None
         gaussian, copula = self.chance["gaussian"], self.chance["copula"]
-        return LossParts.of(
-            (gaussian.mean, copula.mean, disparity),
-            (gaussian.by_feature, copula.by_feature, _mean_split([split], disparity)),
-            names,
-            self.p_gaussian,
-            self.p_value,
-        )
+        means = gaussian.mean, copula.mean, disparity
+        splits = gaussian.by_feature, copula.by_feature, _mean_split([split], disparity)
+        return LossParts.of(means, splits, names, self.p_gaussian, self.p_value)
 
 
 @dataclass(frozen=True)

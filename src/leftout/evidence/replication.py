@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -150,13 +150,8 @@ def cross_fit(
     ``reference``: the groups of the task's rows, that those of the halves are called after. None of
     them is judged where no half has dimensions enough.
     """
-    judged = repeated(
-        lambda rng: _judge_apart(task, sizes, reference, rng),
-        task.rngs[1].spawn(splits),
-        task.estimator.n_jobs,
-        steps,
-        "halves",
-    )
+    judge, rngs = partial(_judge_apart, task, sizes, reference), task.rngs[1].spawn(splits)
+    judged = repeated(judge, rngs, task.estimator.n_jobs, steps, "halves")
     if not judged:
         return []
     gaps, influences, overlaps = (np.stack(each, axis=1) for each in zip(*judged, strict=True))

@@ -273,10 +273,8 @@ class _SentenceSearch:
         information = np.array([binned.mutual_information(group) for binned in columns])
         kept = largest(information, _COLUMNS)
         self.paired = largest(information[kept], _PAIRED).tolist()
-        self.columns = [
-            binned.with_conditions(binned.offered(_kept(binned, group)))
-            for binned in (columns[place] for place in kept)
-        ]
+        some = [columns[place] for place in kept]
+        self.columns = [c.with_conditions(c.offered(_kept(c, group))) for c in some]
         self.costs = [
             self.gain * (1.0 + np.array([_cost(binned, *span) for span in binned.spans]))
             for binned in self.columns

@@ -269,9 +269,8 @@ class _Trial(NamedTuple):
         fair = FairPCA(self.d).fit(X, groups=labels)
         # several groups may take more dimensions than were asked for
         V = getattr(fair, "rank_d_components_", fair.components_)
-        fairer = Representation(
-            name=FAIR_PCA, rank=len(V), n_features=V.shape[1], origin=fair.mean_, components=V
-        )
+        (d, n), origin = V.shape, fair.mean_
+        fairer = Representation(name=FAIR_PCA, rank=d, n_features=n, origin=origin, components=V)
         before = self.given or _named("PCA", FairPCA(self.d).fit(X))
         return [before, fairer, _named(MINIMAX_PCA, every)]
 

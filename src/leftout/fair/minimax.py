@@ -243,10 +243,9 @@ class MinimaxPCA(Projection):
         self.group_weights_ = played.weights
         losses = [variance * group.loss(P) for group in given]
         self.named_losses_ = dict(zip(names.tolist(), losses, strict=True))
-        self.history_ = np.array(
-            [(r.rank, variance * r.found, variance * r.bound, r.groups) for r in played.history],
-            dtype=ROUND_HISTORY,
-        )
+        history = played.history
+        rounds = [(r.rank, variance * r.found, variance * r.bound, r.groups) for r in history]
+        self.history_ = np.array(rounds, dtype=ROUND_HISTORY)
         self.n_rounds_, self.stopped_ = len(self.history_), played.stopped
         self.variance_ = variance
         self._relaxed = axes @ played.relaxed @ axes.T

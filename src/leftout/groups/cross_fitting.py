@@ -72,14 +72,12 @@ def cross_fitted(
 
     For every fold of the rows, mean and shared components ``V`` come from all rows outside it, the
     own components ``W`` from the group's rows outside it, and each of its rows inside gets
-    ``|Wx|^2 - |Vx|^2``. Their average is ``held_out``. It is too low by about what the in-sample
-    loss is too high, so ``loss.value`` is the average of both.
+    ``|Wx|^2 - |Vx|^2``. Their average is ``held_out``.
 
     The groups may overlap, and share the folds. The intervals are for groups that were not chosen
-    by their losses on these rows; of the leading name of a search they hold the loss in 90%, not
-    95 (benchmark ``names_chosen``). Where what the rows share was given, no fold changes it; where
-    rows have weights, intervals are for rows drawn with these. Figures are nan where a group, or
-    what a fold leaves of it, has no more rows than components. ``loss`` may be below zero, as an
+    by their losses on these rows (benchmark ``names_chosen``), and for rows drawn with their
+    weights. Where what the rows share was given, no fold changes it. Figures are nan where a group,
+    or what a fold leaves of it, has no more rows than components. ``loss`` may be below zero, as an
     unbiased figure of something near zero must.
 
     O(m n^2) for the table and O(k n^2 + folds n^3 + m n d) for a group of k rows.

@@ -391,28 +391,22 @@ def _ways(parts: Sequence[Stratum], depth: int, smallest: int) -> list[list[Know
     """Every way to part the rows, by one column or several, as the groups that have rows."""
     ways, total = [], 0
     for chosen in chain.from_iterable(combinations(parts, deep + 1) for deep in range(depth)):
-        ways.append(_way(chosen, smallest))
-        total += len(ways[-1])
-        if total > _MOST:
-            raise InputError(
-                f"{counted(len(parts), 'known column')} have more than {_MOST:,} groups. "
-                f"Lower {parameter_label('depth')}, or pass fewer columns."
-            )
-    return ways
-
-
-def _way(chosen: Sequence[Stratum], smallest: int) -> list[KnownGroup]:
-    cells = pd.DataFrame(np.column_stack([part.codes for part in chosen]))
-    groups = []
-    for _, rows in sorted(cells.groupby(list(cells)).indices.items()):
-        each = [(part, int(part.codes[rows[0]])) for part in chosen]
-        groups.append(
-            KnownGroup(
+        cells, way = pd.DataFrame(np.column_stack([part.codes for part in chosen])), []
+        for _, rows in sorted(cells.groupby(list(cells)).indices.items()):
+            each = [(part, int(part.codes[rows[0]])) for part in chosen]
+            group = KnownGroup(
                 conditions=tuple(part.conditions[code] for part, code in each),
                 labels={part.name: part.labels[code] for part, code in each},
                 rows=rows,
                 n_rows=len(cells),
                 too_small=not smallest <= len(rows) <= len(cells) - smallest,
             )
-        )
-    return groups
+            way.append(group)
+        ways.append(way)
+        total += len(way)
+        if total > _MOST:
+            raise InputError(
+                f"{counted(len(parts), 'known column')} have more than {_MOST:,} groups. "
+                f"Lower {parameter_label('depth')}, or pass fewer columns."
+            )
+    return ways

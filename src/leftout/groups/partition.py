@@ -50,13 +50,9 @@ class GroupRule(NamedTuple):
     @classmethod
     def of(cls, built: SearchProblem, found: Partition) -> GroupRule:
         """Of a partition that a search has found."""
-        return cls(
-            loss=built.problem.loss,
-            shared=built.representation,
-            own=np.stack([built.table.in_columns(W) for W in found.own]),
-            sizes=found.sizes,
-            offsets=score_offsets(built.problem, found.own, found.sizes),
-        )
+        own = np.stack([built.table.in_columns(W) for W in found.own])
+        offsets = score_offsets(built.problem, found.own, found.sizes)
+        return cls(built.problem.loss, built.representation, own, found.sizes, offsets)
 
     def row_losses(self, X: Array) -> Array:
         """What rows would add to the loss of each side: (sides, rows)."""
@@ -326,11 +322,8 @@ class MaxDisparityPartition(BaseEstimator):
     def _search(
         self, solver: Solver, built: SearchProblem, n_groups: int, sizes: list[int] | None
     ) -> Self:
-        context = SolverContext(
-            rng=generator(self.random_state),
-            n_jobs=self.n_jobs,
-            tell=partial(print, "leftout:", file=sys.stderr) if self.verbose else silent,
-        )
+        tell = partial(print, "leftout:", file=sys.stderr) if self.verbose else silent
+        context = SolverContext(rng=generator(self.random_state), n_jobs=self.n_jobs, tell=tell)
         result = maximise(solver, built.problem, n_groups, sizes, context)
         return self._set_attributes(built, result, n_groups + 1)
 
@@ -419,13 +412,9 @@ class MaxDisparityPartition(BaseEstimator):
     @property
     def _rule(self) -> GroupRule:
         check_is_fitted(self)
-        return GroupRule(
-            loss=Loss.named(self.loss, self.centering),
-            shared=self.representation_,
-            own=self.group_components_,
-            sizes=self.weighted_sizes_,
-            offsets=np.ravel(self.offset_),
-        )
+        loss, offsets = Loss.named(self.loss, self.centering), np.ravel(self.offset_)
+        own, sizes = self.group_components_, self.weighted_sizes_
+        return GroupRule(loss, self.representation_, own, sizes, offsets)
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Assign rows, new or old, to the rest (0) or a left-out group (from 1) by their score.

@@ -116,12 +116,9 @@ def build_problem(
 
 def fitted_here(table: Summary, components: Array) -> Representation:
     """The PCA of a table as a representation."""
+    d, n = components.shape
     return Representation(
-        name="PCA",
-        rank=len(components),
-        n_features=len(table.mean),
-        origin=table.mean,
-        components=components,
+        name="PCA", rank=d, n_features=n, origin=table.mean, components=components
     )
 
 

@@ -201,9 +201,8 @@ def top_components(matrix: Array, d: int) -> Array:
     n = len(matrix)
     # Asking LAPACK for a few pairs only pays off on large matrices.
     subset = (n - d, n - 1) if n > 96 and 3 * d < n else None
-    vectors = linalg.eigh(
-        matrix, subset_by_index=subset, check_finite=False, driver="evr" if subset else "evd"
-    )[1]
+    driver = "evr" if subset else "evd"
+    _, vectors = linalg.eigh(matrix, subset_by_index=subset, check_finite=False, driver=driver)
     return np.ascontiguousarray(vectors[:, ::-1][:, :d].T)
 
 

@@ -189,10 +189,9 @@ class ThresholdGuess:
         middle = self.rate * size
         margin = width * (1.0 + np.sqrt(middle))
         first, last = int(middle - margin), int(middle + margin) + 1
-        return (
-            float(self.scores[last]) if last < len(self.scores) else -np.inf,
-            float(self.scores[min(first, len(self.scores)) - 1]) if first > 0 else np.inf,
-        )
+        low = float(self.scores[last]) if last < len(self.scores) else -np.inf
+        high = float(self.scores[min(first, len(self.scores)) - 1]) if first > 0 else np.inf
+        return low, high
 
 
 class Chosen(NamedTuple):

@@ -160,12 +160,8 @@ def _passed_over(problem: Problem) -> bool:
 
 def as_result(found: Partition, stopped: str) -> SearchResult:
     """What a search found, and the way to it."""
-    return SearchResult(
-        labels=found.labels,
-        own=found.own,
-        history=as_history(*zip(*found.trail, strict=True)),
-        stopped=stopped,
-    )
+    history = as_history(*zip(*found.trail, strict=True))
+    return SearchResult(labels=found.labels, own=found.own, history=history, stopped=stopped)
 
 
 def search(

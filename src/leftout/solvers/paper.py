@@ -63,19 +63,14 @@ class Greedy:
             values.append(value)
             moves.append(moved)
             sweeps.append(labels.copy())
-            means.tell(
-                f"epoch {epoch + 1}: disparity {number(value, digits=6)}, {moved} rows moved"
-            )
+            now = number(value, digits=6)
+            means.tell(f"epoch {epoch + 1}: disparity {now}, {moved} rows moved")
             if moved == 0:
                 stopped = "local optimum"
                 break
-        found = higher_side(problem, labels)
-        return SearchResult(
-            labels=found,
-            history=as_history(values, moves),
-            stopped=stopped,
-            sweeps=np.array(sweeps) ^ np.int8(found[0] != labels[0]),
-        )
+        found, history = higher_side(problem, labels), as_history(values, moves)
+        same_side_up = np.array(sweeps) ^ np.int8(found[0] != labels[0])
+        return SearchResult(labels=found, history=history, stopped=stopped, sweeps=same_side_up)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,11 +140,8 @@ class Annealing:
             if since == REFRESH or step % _STRIDE == 0:
                 sides = track(loss, problem.split(labels), V)
                 since = 0
-        return SearchResult(
-            labels=higher_side(problem, best_labels),
-            history=as_history(values, moves),
-            stopped=stopped,
-        )
+        found, history = higher_side(problem, best_labels), as_history(values, moves)
+        return SearchResult(labels=found, history=history, stopped=stopped)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,11 +174,8 @@ class Sorting:
             cut = problem.n_rows // 2 if self.split == "half" else _best_cut(problem, order)
             labels = higher_side(problem, labelled(order[:cut], len(order)))
         losses, _ = problem.losses(labels)
-        return SearchResult(
-            labels=labels,
-            history=as_history([float(losses[1] - losses[0])], [int(labels.sum())]),
-            stopped="sorted",
-        )
+        history = as_history([float(losses[1] - losses[0])], [int(labels.sum())])
+        return SearchResult(labels=labels, history=history, stopped="sorted")
 
     def _matched(self, problem: Problem, order: np.ndarray) -> Labels:
         if problem.group_size is None:

@@ -88,10 +88,8 @@ class SingleRows(NamedTuple):
 def sample_places(rng: np.random.Generator, n_rows: int, n_features: int) -> tuple[Places, Places]:
     """Places of the even sample, and of the one that guesses; whoever passes may take both."""
     even = min(n_rows, int(np.clip(n_rows // _EVEN, _FEWEST // n_features, _MOST // n_features)))
-    first, second = (
-        np.sort(rng.choice(n_rows, count, replace=False)).astype(np.intp)
-        for count in (even, min(n_rows, _APART))
-    )
+    drawn = [rng.choice(n_rows, count, replace=False) for count in (even, min(n_rows, _APART))]
+    first, second = (np.sort(places).astype(np.intp) for places in drawn)
     return first, second
 
 
