@@ -140,7 +140,6 @@ class JudgedNames(NamedTuple):
     qualities: dict[Key, float]  # of names that were asked for
 
     def quality(self, key: Key) -> float:
-        """The quality of a name in this table."""
         if key not in self.qualities:
             self.qualities[key] = self.search.quality(key)
         return self.qualities[key]

@@ -85,7 +85,6 @@ class Rules:
 
     @property
     def lift(self) -> NDArray[np.float64]:
-        """Confidence over the group's share of all rows."""
         return self.confidence / (self.group.sum() / len(self.group))
 
     def __getitem__(self, place: int) -> Rule:
@@ -100,7 +99,6 @@ class Rules:
         return (self[place] for place in range(len(self)))
 
     def take(self, places: NDArray[Any]) -> Rules:
-        """Some of the rules."""
         kept = {name: getattr(self, name)[places] for name in ("first", "second", "count")}
         return replace(self, covered=self.covered[places], **kept)
 

@@ -95,7 +95,6 @@ class Sentence(Serializable):
 
     @property
     def conditions(self) -> list[Condition]:
-        """The conditions of all alternatives."""
         return list(chain.from_iterable(self.alternatives))
 
     @property

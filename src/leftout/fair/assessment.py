@@ -346,5 +346,4 @@ def _share(value: float, whole: float) -> float:
 
 
 def _over_splits(values: Array) -> Interval | None:
-    """Mean and interval over splits."""
     return Estimate.mean_of(values).interval if len(values) > 1 else None

@@ -101,7 +101,6 @@ class Game:
         self.best = np.append(self.best, [group.best for group in groups])
 
     def losses(self, F: Array) -> Array:
-        """Losses of all groups so far."""
         return self.best - self.second @ F.ravel()
 
     def values(self, F: Array) -> Array:
@@ -291,6 +290,5 @@ def _joined(weights: Array, new: Rows, share: float) -> Array:
 
 
 def leading_projection(F: Array, rank: int) -> Array:
-    """The projection onto the leading eigenvectors."""
     V = np.linalg.eigh(F)[1][:, ::-1][:, :rank]
     return V @ V.T

@@ -133,12 +133,10 @@ class Shares(NamedTuple):
 
     @property
     def totals(self) -> Array:
-        """Total losses."""
         return self.own - self.kept
 
     @property
     def losses(self) -> Array:
-        """Average losses."""
         return self.totals / self.weight
 
 

@@ -124,7 +124,6 @@ def _fold_table(problem: Problem, n_folds: int, rng: np.random.Generator) -> _Fo
 
 
 def _squares(rows: Array) -> Array:
-    """The squared length of each row."""
     return np.einsum("ij,ij->i", rows, rows)
 
 

@@ -25,7 +25,6 @@ class Measured(NamedTuple):
     n_groups: int
 
     def moments(self) -> Moments:
-        """Of each group."""
         return self.built.problem.split(self.labels, self.n_groups)
 
     def losses(self) -> Array:

@@ -49,7 +49,6 @@ class GroupRule(NamedTuple):
 
     @classmethod
     def of(cls, built: SearchProblem, found: Partition) -> GroupRule:
-        """Of a partition that a search has found."""
         own = np.stack([built.table.in_columns(W) for W in found.own])
         offsets = score_offsets(built.problem, found.own, found.sizes)
         return cls(built.problem.loss, built.representation, own, found.sizes, offsets)

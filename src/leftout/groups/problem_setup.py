@@ -229,11 +229,9 @@ class Rows(NamedTuple):
 
     @property
     def all_kept(self) -> Array:
-        """What is kept of each row."""
         return self.kept + self._shifts
 
     def weight(self, mask: Mask) -> float:
-        """What some rows count together."""
         return int(mask.sum()) if self.weights is None else float(self.weights[mask].sum())
 
     def leading(self) -> Rows:
@@ -258,5 +256,4 @@ class Rows(NamedTuple):
 
     @property
     def residuals(self) -> Array:
-        """What is left of each row."""
         return np.einsum("ij,ij->i", self.Z, self.Z) - self.kept

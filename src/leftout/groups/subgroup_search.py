@@ -462,7 +462,6 @@ class SubgroupSearch:
         return float(self.rows.weight(mask) ** self.query.weight) * self.rows.difference(mask)
 
     def mask(self, key: Key) -> Mask:
-        """The rows of a subgroup."""
         return reduce(np.logical_and, (self.columns[c].mask(span) for c, span in key))
 
     def conditions(self, key: Key) -> tuple[Condition, ...]:

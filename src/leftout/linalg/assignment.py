@@ -68,7 +68,6 @@ class Partition:
 
     @property
     def disparities(self) -> Array:
-        """Each group's loss minus the rest's."""
         return self.losses[1:] - self.losses[0]
 
     @property

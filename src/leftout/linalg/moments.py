@@ -78,7 +78,6 @@ class SparseRows:
         return squares - 2.0 * (self.X @ self.origin) + self.origin @ self.origin
 
     def mean(self, axis: int = 0) -> Array:
-        """Means of columns."""
         return np.asarray(self.X.mean(axis=axis), dtype=np.float64)
 
     @property

@@ -95,9 +95,9 @@ class Problem:
         """What some rows count, where they have weights."""
         return None if self.weights is None else self.weights[index]
 
-    def by_weight(self, totals: Array, index: Any = slice(None)) -> Array:
+    def by_weight(self, totals: Array) -> Array:
         """What rows add for each unit of their weight."""
-        return totals if self.weights is None else totals / self.weights[index]
+        return totals if self.weights is None else totals / self.weights
 
     def reaching(self, order: NDArray[np.intp], size: float) -> int:
         """How many of the rows in an order together count at least so much."""
@@ -120,8 +120,7 @@ class Problem:
     def norms_and_kept(self) -> tuple[Array, Array]:
         """Squared length of every row, and what the shared components keep of it."""
         norms, kept = np.empty(len(self.X)), np.empty(len(self.X))
-        for block in self._blocks(len(self.X)):
-            rows = self._factors(block)
+        for block, rows in self._factors():
             sparse = isinstance(rows, SparseRows)
             norms[block] = rows.norms() if sparse else np.einsum("ij,ij->i", rows, rows)
             if self.kept is None:
@@ -129,16 +128,15 @@ class Problem:
                 kept[block] = np.einsum("ij,ij->i", Y, Y)
         return norms, kept if self.kept is None else self.kept
 
-    def _factors(self, index: Any) -> Any:
-        """Rows about the origin for products with components, still sparse where they came so."""
+    def _factors(self) -> Iterator[tuple[slice, Any]]:
+        """Blocks of rows about the origin for products with components, which alone are dense.
+
+        Rows are sparse where they came so.
+        """
         X: Any = self.X
         sparse = isinstance(X, SparseRows)
-        return X.some(index, self.pooled.origin) if sparse else self.rows(index)
-
-    def _blocks(self, n_rows: int) -> Iterator[slice]:
-        """Blocks for such products; of sparse rows these alone are dense."""
-        sparse = isinstance(self.X, SparseRows)
-        return blocks(n_rows, self.d if sparse else self.X.shape[1])
+        for block in blocks(len(X), self.d if sparse else X.shape[1]):
+            yield block, X.some(block, self.pooled.origin) if sparse else self.rows(block)
 
     @cached_property
     def reach(self) -> Array:
@@ -147,7 +145,6 @@ class Problem:
 
     @cached_property
     def by_reach(self) -> NDArray[np.intp]:
-        """Rows by falling reach."""
         return np.argsort(-self.reach, kind="stable")
 
     def bound(self, size: int) -> float:
@@ -210,25 +207,24 @@ class Problem:
             own = own_components(self.loss, moments, self.d)
         return evaluate(self.loss, moments, self.V, own), own
 
-    def row_losses(self, own: Array, index: Any = slice(None)) -> Array:
+    def row_losses(self, own: Array) -> Array:
         """What each row would add to the loss of each side, rest first, shape (sides, rows)."""
-        kept = self.norms_and_kept[1][index]
+        kept = self.norms_and_kept[1]
         result = np.empty((len(own), len(kept)))
-        for block in self._blocks(len(kept)):
-            rows = self._factors(block if isinstance(index, slice) else index[block])
+        for block, rows in self._factors():
             for side, W in enumerate(own):
                 result[side, block] = row_losses(self.loss, rows, kept[block], self.V, W)
         return result
 
-    def scores(self, own: Array, size: float, index: Any = slice(None)) -> Array:
+    def scores(self, own: Array, size: float) -> Array:
         """How much the disparity gains from each row's being in the group rather than in the rest.
 
         With a row's losses ``a`` and ``b`` under the group's and the rest's components held fixed,
         the disparity is a constant plus the sum over the group of ``a / k + b / (m - k)``; the
         scores are ``k`` times these terms, in units of the loss, and by unit of weight.
         """
-        rest, group = self.row_losses(own, index)
-        return self.by_weight(group + size / (self.n_rows - size) * rest, index)
+        rest, group = self.row_losses(own)
+        return self.by_weight(group + size / (self.n_rows - size) * rest)
 
     def rank(self, own: Array, size: float) -> Ranking:
         """The rows with the highest scores, the group and a few more, best first.

@@ -172,19 +172,6 @@ def _moved(a: StreamedGroup, b: StreamedGroup) -> int:
     return a.size + b.size - 2 * both
 
 
-def _in_part(part: Problem, size: int) -> Callable[[Array], StreamedGroup]:
-    """The step to the best rows of a part; nobody asks for digits there."""
-    weight = size / (float(part.pooled.count[0]) - size)
-    short = SingleRows.of(part.X, part.pooled)
-
-    def step(own: Array) -> StreamedGroup:
-        scores = short.scores(score_form(part.loss, part.V, own, weight))
-        index = np.sort(np.argpartition(scores, len(scores) - size)[len(scores) - size :])
-        return StreamedGroup.of(part, build(part.X[index]), index)
-
-    return step
-
-
 class _StreamingSearch:
     """One search of a large table for a group of a given size, and the rows it looks at again.
 
@@ -301,8 +288,15 @@ class _StreamingSearch:
     def in_part(
         self, part: Problem, size: int, starts: Sequence[Array], turns: int
     ) -> StreamedGroup:
-        """The best group of a part that lies up from the starts."""
-        step = _in_part(part, size)
+        """The best group of a part that lies up from the starts; nobody asks for digits there."""
+        weight = size / (float(part.pooled.count[0]) - size)
+        short = SingleRows.of(part.X, part.pooled)
+
+        def step(own: Array) -> StreamedGroup:
+            scores = short.scores(score_form(part.loss, part.V, own, weight))
+            index = np.sort(np.argpartition(scores, len(scores) - size)[len(scores) - size :])
+            return StreamedGroup.of(part, build(part.X[index]), index)
+
         paths = [_ascend(step, part.loss, own, self.effort * _FIRST) for own in starts]
         best = max((path.best for path in paths), key=lambda group: group.value)
         return _ascend(step, part.loss, best.own, turns, _GAIN, best).best
