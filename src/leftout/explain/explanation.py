@@ -292,35 +292,22 @@ def search_without(
     Sensitivity, not causation: a feature may matter for the search without mattering for why people
     are as they are, and features that say the same stand in for each other.
     """
-    search = for_same_size(found).set_params(n_components=found.n_components_, n_jobs=1)
-    rngs = generator(found.random_state).spawn(len(leading))
-    tasks = [
-        (search, np.delete(X, [name == source for name in sources], axis=1), rng, weights)
-        for source, rng in zip(leading, rngs, strict=True)
-    ]
+    search = for_same_size(found).set_params(n_jobs=1)
+
+    def without(source: str, rng: np.random.Generator) -> WhatIf:
+        left = np.delete(X, [name == source for name in sources], axis=1)
+        d = min(found.n_components_, _rank(left, found.centering) - 1)
+        loss, labels = 0.0, np.zeros(len(X), dtype=np.intp)
+        if d > 0:  # else one component represents every row, or one feature is left
+            again = clone(search).set_params(n_components=d, random_state=rng)
+            again.fit(left, sample_weight=weights)
+            loss, labels = again.disparity_, again.labels_
+        overlap = float(pairwise_jaccard(np.stack([labels, found.labels_]))[0, 1])
+        return WhatIf(feature=source, disparity=found.disparity_, without=loss, overlap=overlap)
+
+    tasks = zip(leading, generator(found.random_state).spawn(len(leading)), strict=True)
     with one_thread():
-        results = list(imap_ordered(_again, tasks, found.n_jobs, steps, "what if"))
-    return [
-        WhatIf(
-            feature=source,
-            disparity=found.disparity_,
-            without=without,
-            overlap=float(pairwise_jaccard(np.stack([labels, found.labels_]))[0, 1]),
-        )
-        for source, (without, labels) in zip(leading, results, strict=True)
-    ]
-
-
-def _again(
-    search: MaxDisparityPartition, X: Array, rng: np.random.Generator, weights: Array | None
-) -> tuple[float, NDArray[np.intp]]:
-    """Disparity and labels of a search on what is left of a table."""
-    d = min(search.n_components, _rank(X, search.centering) - 1)
-    if d < 1:  # one component represents every row, or one feature is left
-        return 0.0, np.zeros(len(X), dtype=np.intp)
-    again = clone(search).set_params(n_components=d, random_state=rng)
-    again.fit(X, sample_weight=weights)
-    return again.disparity_, again.labels_
+        return list(imap_ordered(without, tasks, found.n_jobs, steps, "what if"))
 
 
 def _rank(X: Array, centering: str) -> int:

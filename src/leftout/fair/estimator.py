@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from leftout.checks import check_choice, check_groups, check_tolerance
 from leftout.data.matrix import Counted, check_finite, check_matrix, check_numbers
 from leftout.errors import InputError
-from leftout.fair.dual import FairSolution, solve_fair
+from leftout.fair.dual import solve_fair
 from leftout.fair.objective import leading
 from leftout.linalg.losses import Array, Summary, signed, summarise
 from leftout.linalg.moments import Moments, pooled
@@ -251,6 +251,7 @@ class FairPCA(Projection):
         self.sizes_ = np.bincount(place)
 
     def _solve(self, table: Summary) -> None:
+        """Solve for groups known by their moments, and set what people ask of a projection."""
         everyone = average_second(table.moments)
         check_variance(float(np.trace(everyone)), self.n_features_in_)
         n, pairs, values = len(everyone), None, np.zeros(len(everyone))
@@ -259,10 +260,6 @@ class FairPCA(Projection):
             values = np.maximum(pairs.values, 0.0)
         self.n_asked_ = dimensions(self.n_components, values, n, n)
         found = solve_fair(table.moments, self.n_asked_, self.tol, pairs)
-        self._describe(found, table, everyone)
-
-    def _describe(self, found: FairSolution, table: Summary, everyone: Array) -> None:
-        """Set what people ask of a projection."""
         answer, moments, self.mean_ = found.answer, table.moments, table.mean
         V, weights = _by_variance(answer.V, answer.occupation, everyone)
         self.component_weights_, self.n_components_ = weights, len(V)

@@ -127,7 +127,11 @@ class GroupSearch:
         ends = sorted((end for line in each for end in line), key=lambda end: -end[0])
         found = self._apart(ends, kept, most)
         found.sort(key=lambda group: -group.loss(F))  # on samples, the ends' order says less
-        found[0] = self._settle(found[0], F, kept)
+        for _ in range(MOST_PASSES):  # with exact components, while the loss rises
+            after = self.group(self._rows(found[0].own, kept))
+            if after.loss(F) <= found[0].loss(F):
+                break
+            found[0] = after
         return found
 
     def _workspace(self, kept: Array, rng: np.random.Generator | None) -> AscentWorkspace:
@@ -169,15 +173,6 @@ class GroupSearch:
                 if len(found) == most:
                     break
         return found
-
-    def _settle(self, group: WorstGroup, F: Array, kept: Array) -> WorstGroup:
-        """Alternate with exact components while the loss rises."""
-        for _ in range(MOST_PASSES):
-            after = self.group(self._rows(group.own, kept))
-            if after.loss(F) <= group.loss(F):
-                break
-            group = after
-        return group
 
 
 def _line(

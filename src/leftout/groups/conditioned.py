@@ -192,11 +192,15 @@ def permutation_test(
         nothing = np.full(sum(int(way.max()) for way in groups.ways), np.nan)
         return dict.fromkeys(("random", "random_high", "p_value", "p_alone"), nothing)
     leading = replace(groups, rows=groups.rows.leading())
-    rngs = rng.spawn(permutations)
-    tasks = [(leading, rngs[start : start + _AT_ONCE]) for start in range(0, len(rngs), _AT_ONCE)]
+    rngs, m = rng.spawn(permutations), len(groups.rows.Z)
+    tasks = [(rngs[start : start + _AT_ONCE],) for start in range(0, len(rngs), _AT_ONCE)]
+
+    def permuted(some: Sequence[np.random.Generator]) -> Array:
+        return np.stack([leading.losses(each.permutation(m)) for each in some])
+
     with one_thread():
         found = [leading.losses()[None]]
-        found += imap_ordered(_permuted, tasks, n_jobs, steps, "random groups")
+        found += imap_ordered(permuted, tasks, n_jobs, steps, "random groups")
     curves = np.concatenate(found)
     return {
         "random": curves[1:].mean(axis=0),
@@ -209,8 +213,3 @@ def permutation_test(
 def permuting_steps(permutations: int) -> int:
     """How many steps :func:`permutation_test` reports."""
     return -(-permutations // _AT_ONCE)
-
-
-def _permuted(groups: Groups, rngs: Sequence[np.random.Generator]) -> Array:
-    n_rows = len(groups.rows.Z)
-    return np.stack([groups.losses(rng.permutation(n_rows)) for rng in rngs])

@@ -145,7 +145,9 @@ def split_anew(
             count = int(np.clip(_ROWS // len(problem.X), *_SPLITS))
             # by reach, so that the order of the rows changes nothing
             rows = task.by_reach[rng.integers(len(task.X), size=(count, 2 * task.d))]
-            starts = [_spanned(task, each) for each in rows]
+            # components of two groups, each spanned by half of some rows
+            spanning = task.rows(rows).reshape(count, 2, task.d, -1).swapaxes(2, 3)
+            starts = np.linalg.qr(spanning)[0].swapaxes(2, 3)
             ends = [_split(task, sizes, weights, own, _SPLIT_STEPS) for own in starts]
             own = max(ends, key=lambda end: end[0])[2]
             tried = [_split(task, sizes, weights, own, _LAST_STEPS)[1]]
@@ -157,12 +159,6 @@ def split_anew(
             end = refine(problem, Partition.of(problem, labels, len(best.losses)))
             best = end if end.value > best.value else best
     return best if best.value <= found.value else split_anew(problem, best, rng, turns - 1)
-
-
-def _spanned(task: Problem, rows: NDArray[np.intp]) -> Array:
-    """Components of two groups, each spanned by half of some rows."""
-    halves = task.rows(rows).reshape(2, task.d, -1)
-    return np.linalg.qr(halves.swapaxes(1, 2))[0].swapaxes(1, 2)
 
 
 def _split(
