@@ -133,10 +133,6 @@ def how_many(
     progress : callable, bool or None
         ``progress(what, done, total)`` is called after every step; True: to stderr.
 
-    Returns
-    -------
-    HowMany
-
     Examples
     --------
     >>> from leftout import MaxDisparityPartition, datasets, how_many

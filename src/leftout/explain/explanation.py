@@ -13,6 +13,7 @@ from sklearn.base import clone
 from leftout.checks import generator, parameters_of
 from leftout.data.binning import most_informative
 from leftout.data.columns import Column, names_of
+from leftout.data.conditions import Mask
 from leftout.data.preparation import PreparedTable
 from leftout.data.roles import levels_of
 from leftout.evidence.refit import for_same_size
@@ -261,22 +262,19 @@ def _example_rows(
 
     ``numbers`` are what the table counts them by.
     """
-    rest, matrix = found.labels_ == 0, np.asarray(X)
+    group, rest, matrix = found.labels_ == label, found.labels_ == 0, np.asarray(X)
+    scores = np.atleast_2d(found.score_samples(X).T)[label - 1]
     distance = np.sum((matrix - matrix[rest].mean(axis=0)) ** 2, axis=1)
-    sides = {
-        "left_out": (found.labels_ == label, -np.atleast_2d(found.score_samples(X).T)[label - 1]),
-        "rest": (rest, distance),
-    }
 
     def shown(row: int) -> dict[str, Any]:
         values = {c.name: None if c.missing[row] else c.show(c.values[row]) for c in columns}
         return {"row": int(numbers[row]), "values": values}
 
-    examples = {}
-    for name, (side, far) in sides.items():
-        nearest = np.argsort(far[side], kind="stable")[:n_rows]
-        examples[name] = [shown(row) for row in np.flatnonzero(side)[nearest]]
-    return examples
+    def nearest(side: Mask, far: Array) -> list[dict[str, Any]]:
+        places = np.argsort(far[side], kind="stable")[:n_rows]
+        return [shown(row) for row in np.flatnonzero(side)[places]]
+
+    return {"left_out": nearest(group, -scores), "rest": nearest(rest, distance)}
 
 
 def search_without(

@@ -36,31 +36,13 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     tol: float
 
     def transform(self, X: Any) -> Array:
-        """Coordinates of rows along the components.
-
-        Parameters
-        ----------
-        X : table of shape (m, n)
-
-        Returns
-        -------
-        array of shape (m, ``n_components_``)
-        """
+        """Coordinates of a table's rows along the components, of shape (m, ``n_components_``)."""
         check_is_fitted(self)
         matrix = self._check_table(X, reset=False)
         return matrix @ self.components_.T - self.mean_ @ self.components_.T
 
     def inverse_transform(self, X: Any) -> Array:
-        """Rows from their coordinates.
-
-        Parameters
-        ----------
-        X : array of shape (m, ``n_components_``)
-
-        Returns
-        -------
-        array of shape (m, n)
-        """
+        """Rows from their coordinates, which are of shape (m, ``n_components_``)."""
         check_is_fitted(self)
         Z = check_matrix(X, min_features=1)
         if Z.shape[1] != self.n_components_:
@@ -218,10 +200,6 @@ class FairPCA(Projection):
             group, for which this is ordinary PCA.
         sample_weight : array of shape (m,), optional
             How many rows each row stands for: means, moments and losses count it so often.
-
-        Returns
-        -------
-        self
         """
         self._fitting(X, lambda matrix: self._fit(matrix, groups, sample_weight))
         warn_if_open(self.gap_, self.max_loss_, self.tol, self.variance_)

@@ -174,10 +174,6 @@ class MinimaxPCA(Projection):
         sample_weight : array of shape (m,), optional
             How many rows each row stands for; ``group_size`` is then a share of the weight, or what
             so many average rows weigh. Rows of weight 0 are in no group.
-
-        Returns
-        -------
-        self
         """
         check_floor("trade_off", self.trade_off)
         check_whole("extra", self.extra)

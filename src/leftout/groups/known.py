@@ -171,10 +171,7 @@ class KnownGroups(Serializable):
     def difference(self) -> pd.Series:
         """Largest minus smallest loss of groups, for each column and combination of columns.
 
-        Returns
-        -------
-        Series
-            Indexed by the columns, as ``sex and race``; groups that are too small do not count.
+        Indexed by the columns, as ``sex and race``; groups that are too small do not count.
         """
         told = {}
         for names, groups in groupby(self.groups, key=lambda group: tuple(group.labels)):

@@ -241,10 +241,6 @@ class MaxDisparityPartition(BaseEstimator):
             what 100 average rows weigh. The group is the rows whose scores are highest, by unit of
             weight, until theirs comes nearest to the size. Rows of weight 0 are labelled as new
             rows would be. For one group, by the default solver and loss.
-
-        Returns
-        -------
-        self
         """
         solver = self._check_names()
         matrix = self._check_table(X, reset=True)
@@ -398,11 +394,8 @@ class MaxDisparityPartition(BaseEstimator):
     def loss_samples(self, X: Any) -> Array:
         """What each row adds to the loss of a side it is on, under that side's components.
 
-        Returns
-        -------
-        array of shape (m, ``n_groups_ + 1``)
-            On the rest's side and on the left-out group's, or groups'. Averaged over the rows of a
-            side of ``fit``, this is that side's entry in ``losses_``.
+        A column for the rest's side and one for each group's. Averaged over the rows of a side of
+        ``fit``, this is that side's entry in ``losses_``.
         """
         rule, rows = self._rule, self._check_table(X, reset=False)
         parts = blocks(*rows.shape) if isinstance(rows, SparseRows) else [slice(None)]

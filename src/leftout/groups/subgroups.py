@@ -285,10 +285,6 @@ def named_groups(
         average rows, shares are of the weight, and losses count rows so often; outcomes are those
         of rows.
 
-    Returns
-    -------
-    NamedGroups
-
     Examples
     --------
     >>> import numpy as np, pandas as pd
