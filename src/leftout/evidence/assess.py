@@ -5,8 +5,6 @@ of them together (:mod:`leftout.evidence.refit`), so that several groups cost as
 there are groups, not as many audits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

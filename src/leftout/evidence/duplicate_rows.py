@@ -14,8 +14,6 @@ among rows that agree on all others, and ``q`` that among all pairs of rows, the
 ``a (1 - q) / (q (1 - a))`` is compared for the column where it is smallest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -7,8 +7,6 @@ columns and correlations explain and have no other subgroup. As many are drawn a
 made of, and how like the table they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -23,8 +23,6 @@ sure of the last row as of the first. So it is repeated on subsamples, and each 
 all rows: the share of the answers that leave a row out is its membership.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial

@@ -17,8 +17,6 @@ Where p is uniform, as without any structure, that takes 15 surrogates on averag
 5% false alarms. Near the level it decides about as well as 99 surrogates, with fewer (0019).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 

@@ -4,8 +4,6 @@ What surrogates and halves of the rows say together is one of four verdicts. Wha
 whatever the verdict: it says what explains the loss, not whether it is accident.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from leftout.evidence.null_test import NullDistribution

@@ -1,7 +1,5 @@
 """Which known attribute does the left-out group look like?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The whole explanation of a left-out group: who they are, in words and as data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple

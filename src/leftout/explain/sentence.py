@@ -12,8 +12,6 @@ The counts of two conditions come from those of bins by matrix products
 column put it best.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, pairwise

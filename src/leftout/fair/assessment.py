@@ -5,8 +5,6 @@ group and under :class:`MinimaxPCA`, the worst-off group of as many rows is sear
 is; also with components from one half of the rows and the search in the other half.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple

@@ -19,8 +19,6 @@ The table is one more group: with ``trade_off`` ``t``, what is minimised is ``t`
 loss and ``1 - t`` times the average squared error beyond that of PCA. Moments mix alike.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

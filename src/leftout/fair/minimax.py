@@ -1,7 +1,5 @@
 """The transformer that protects every group of a size: no labels anywhere."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple, Self
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What Fair PCA does about groups: losses before and after, across dimensions, and the price."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -9,8 +9,6 @@ rows, and from starts that keep many groups apart. What they end at is measured 
 rows. No larger group loses more: of its rows, the ``k`` with the highest scores do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 from math import comb

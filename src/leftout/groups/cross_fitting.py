@@ -7,8 +7,6 @@ other side, and by about as much: components of few rows serve others worse than
 ones would. The loss reported lies between the two, where to second order nothing is left.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

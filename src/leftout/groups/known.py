@@ -1,7 +1,5 @@
 """Groups that are known already: do they lose more than random groups of their sizes?"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Losses of given groups, from their moments."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

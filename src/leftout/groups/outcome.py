@@ -1,7 +1,5 @@
 """The outcome: how a target that the search never saw differs between the group and the rest."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Subgroups: conditions on raw columns that name the rows a shared PCA represents badly."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar

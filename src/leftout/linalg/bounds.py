@@ -66,8 +66,6 @@ bounds the group's total ``excess`` loss. So does the sum of the residuals: the 
 counts.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Equal rows: which rows of a table are distinct, and how often each of them occurs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -8,8 +8,6 @@ the bracket and the rows inside it. Where the bracket was wrong, another pass fo
 one, and the choice is the same.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple

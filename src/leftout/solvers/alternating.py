@@ -1,7 +1,5 @@
 """Our own search, the default: alternate between the group's rows and the group's components."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations

@@ -6,8 +6,6 @@ rest's too, are split between them anew, and tables so small that it costs nothi
 random partitions as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations

@@ -3,8 +3,6 @@
 They are searches for one group under the two losses that kernels are compiled for.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
