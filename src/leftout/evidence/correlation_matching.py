@@ -16,10 +16,8 @@ Values are kept, and few rows are touched: what is left of the misses is far bel
 a sample.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,7 +136,7 @@ class Redrawing:
     inside: list[Array]  # of each block: the inverse of its own part of that
 
     @classmethod
-    def of(cls, target: Array, blocks: list[DummyBlock]) -> Redrawing:
+    def of(cls, target: Array, blocks: list[DummyBlock]) -> Self:
         precision = _inverse(target, _SMALLEST)
         inverse = _inverse(target, _SMALLEST_CORRECTED)
         coefficients = np.zeros_like(target)
@@ -160,7 +158,7 @@ class Redrawing:
         orders: list[IntArray],
         rng: np.random.Generator,
         sweeps: int,
-    ) -> tuple[list[IntArray], Redrawing]:
+    ) -> tuple[list[IntArray], Self]:
         """The best orders of so many sweeps, and the coefficients that led to them.
 
         ``scaled`` are standardised columns, as rows, in the order of their blocks.

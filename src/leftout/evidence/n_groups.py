@@ -15,11 +15,9 @@ that any group of up to ``k`` rows loses in surrogates by as much as anywhere, u
 error. Components are learned from these rows, and so on until the rows stay.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -243,7 +241,7 @@ class AtChance:
     deviations: Array
 
     @classmethod
-    def of(cls, grid: NDArray[np.intp], curves: Array) -> AtChance:
+    def of(cls, grid: NDArray[np.intp], curves: Array) -> Self:
         """From curves over a grid of sizes, (tables, sizes)."""
         sizes = np.arange(grid[0], grid[-1] + 1)
         mean, deviation = curves.mean(axis=0), curves.std(axis=0)

@@ -7,11 +7,9 @@ another search calls its groups is settled by the rows that they share with thos
 to one, among the rows that it has seen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +88,7 @@ class SearchTask:
         X: Any,
         surrogates: SurrogateTables | None = None,
         weights: Array | None = None,
-    ) -> SearchTask:
+    ) -> Self:
         """A table, searched with the effort of searches that are repeated many times."""
         solver = estimator._check_names()
         matrix = check_matrix(features_of(estimator.representation, X))

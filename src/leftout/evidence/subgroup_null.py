@@ -20,12 +20,10 @@ value of a feature gets what the row with the ``r``-th largest value of it has i
 copula surrogates, which have the same values, that is the condition itself.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +58,7 @@ class Matched(NamedTuple):
     values: NDArray[Any]
 
     @classmethod
-    def of(cls, X: Array, feature: int, values: NDArray[Any]) -> Matched:
+    def of(cls, X: Array, feature: int, values: NDArray[Any]) -> Self:
         return cls(feature, values[np.argsort(X[:, feature], kind="stable")])
 
     def within(self, Y: Array) -> NDArray[Any]:
@@ -83,7 +81,7 @@ class RankMatch:
     other: int
 
     @classmethod
-    def of(cls, binned: BinnedColumn, X: Array) -> RankMatch:
+    def of(cls, binned: BinnedColumn, X: Array) -> Self:
         codes, column = binned.codes, binned.column
         common = np.argsort(-np.bincount(codes, minlength=binned.n_bins), kind="stable").tolist()
         gaps = column.missing
@@ -166,7 +164,7 @@ class SubgroupNullTest:
         rows: NDArray[np.intp] | None = None,
         representation: Any = None,
         weights: Array | None = None,
-    ) -> SubgroupNullTest:
+    ) -> Self:
         """What to look for, on some of the rows."""
         rows = np.arange(len(X)) if rows is None else rows
         features, d = X[rows], named.n_components

@@ -23,9 +23,8 @@ be too many witnesses. So surrogates are drawn like its distinct rows, and how o
 one more column of these: ``Repeated``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from scipy import linalg, special
@@ -91,7 +90,7 @@ class Gaussian:
     n_rows: int
 
     @classmethod
-    def of(cls, X: Array) -> Gaussian:
+    def of(cls, X: Array) -> Self:
         m = len(X)
         mean = X.mean(axis=0)
         _, s, Vt = linalg.svd(X - mean, full_matrices=False, check_finite=False)
@@ -115,7 +114,7 @@ class Copula:
     redrawing: Redrawing | None = None  # None: the gaussian's correlations do
 
     @classmethod
-    def of(cls, X: Array) -> Copula:
+    def of(cls, X: Array) -> Self:
         Z, target, blocks = _standardised(X), correlations(X), find_dummy_blocks(X)
         series = _Series.of(np.sort(Z.T, axis=1))
         # With as many columns as rows, only the table's own correlations have as low a rank.
@@ -174,7 +173,7 @@ class _Series:
     even: Array  # and for the one after that
 
     @classmethod
-    def of(cls, scaled: Array) -> _Series:
+    def of(cls, scaled: Array) -> Self:
         """From sorted, standardised columns: those of a step function with equal steps."""
         n, m = scaled.shape
         edges = special.ndtri(np.arange(1, m) / m)

@@ -4,12 +4,10 @@ A rule's conditions are bins of columns, and its counts those of two bins that m
 (:mod:`leftout.data.binning`): two matrix products have them all, on the diagonal those of one bin.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -98,11 +96,11 @@ class Rules:
     def __iter__(self) -> Iterator[Rule]:
         return (self[place] for place in range(len(self)))
 
-    def take(self, places: NDArray[Any]) -> Rules:
+    def take(self, places: NDArray[Any]) -> Self:
         kept = {name: getattr(self, name)[places] for name in ("first", "second", "count")}
         return replace(self, covered=self.covered[places], **kept)
 
-    def that_add(self, limit: int = LISTED) -> Rules:
+    def that_add(self, limit: int = LISTED) -> Self:
         """The rules that add most to those before: the ones to list.
 
         By falling lift, the next is the first of which at least half of the group's rows that it

@@ -19,10 +19,8 @@ eigenspaces seen so far; where they are not enough, the eigenvectors found at th
 join them, and the dual is exact at one more point: each round about squares the error.
 """
 
-from __future__ import annotations
-
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy import linalg
@@ -106,7 +104,7 @@ class _Point(NamedTuple):
     V: Array
 
     @classmethod
-    def of(cls, objective: Objective, seen: Seen) -> _Point:
+    def of(cls, objective: Objective, seen: Seen) -> Self:
         V = seen.pairs.components(objective.d)
         value = objective.bound(seen.weights, seen.pairs.values)
         return cls(float(seen.weights[0]), value, -float(np.diff(objective.losses(V))[0]), V)

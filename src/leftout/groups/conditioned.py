@@ -5,11 +5,9 @@ together: ``order[i]`` takes the known values of row ``i``, so that groups keep 
 overlaps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,7 +146,7 @@ class Groups:
     ways: list[Places]  # by each way, the group of each row from 1, and 0 where it is in none
 
     @classmethod
-    def of(cls, rows: Rows, ways: Places) -> Groups:
+    def of(cls, rows: Rows, ways: Places) -> Self:
         """Groups that are numbered through, way by way."""
         known = [way for way in ways.T if way.max() >= 0]
         return cls(rows, [np.where(way < 0, 0, way - way[way >= 0].min() + 1) for way in known])

@@ -12,10 +12,9 @@ Each disparity splits exactly over features, so each part does. A subgroup, whic
 looked up in surrogates by it: ``D`` and ``N`` are then the differences of its loss to the rest's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -91,7 +90,7 @@ class LossParts(Serializable):
         names: Sequence[str],
         p_gaussian: float | None,
         p_values: float | None,
-    ) -> LossParts:
+    ) -> Self:
         """The parts, with the columns that carry them where all splits are known.
 
         ``disparities`` are the mean ones of Gaussian and of copula surrogates and that of the

@@ -1,7 +1,5 @@
 """The estimator: a loss, a solver, and what people want to know of the partition found."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -48,7 +46,7 @@ class GroupRule(NamedTuple):
     offsets: Array  # of each group
 
     @classmethod
-    def of(cls, built: SearchProblem, found: Partition) -> GroupRule:
+    def of(cls, built: SearchProblem, found: Partition) -> Self:
         own = np.stack([built.table.in_columns(W) for W in found.own])
         offsets = score_offsets(built.problem, found.own, found.sizes)
         return cls(built.problem.loss, built.representation, own, found.sizes, offsets)

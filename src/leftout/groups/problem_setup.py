@@ -1,9 +1,7 @@
 """From a checked matrix to the problem that a search is given."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import linalg
@@ -42,7 +40,7 @@ class SearchProblem(NamedTuple):
     explained: Array
     representation: Representation  # what is shared, in the table's columns
 
-    def resized(self, smallest: int | None = None, size: int | None = None) -> SearchProblem:
+    def resized(self, smallest: int | None = None, size: int | None = None) -> Self:
         """The table's problem with other sizes allowed."""
         smallest = self.problem.min_size if smallest is None else smallest
         problem = replace(self.problem, min_size=smallest, group_size=size)
@@ -206,7 +204,7 @@ class Rows(NamedTuple):
     weights: Array | None = None  # what each row counts; rows then have the roots as factors
 
     @classmethod
-    def of(cls, problem: Problem) -> Rows:
+    def of(cls, problem: Problem) -> Self:
         """Without the axes along which nothing varies."""
         shared = shared_pca(problem.loss, problem.pooled, problem.d)
         values = shared.eigenvalues
@@ -234,7 +232,7 @@ class Rows(NamedTuple):
     def weight(self, mask: Mask) -> float:
         return int(mask.sum()) if self.weights is None else float(self.weights[mask].sum())
 
-    def leading(self) -> Rows:
+    def leading(self) -> Self:
         """The same in the leading axes alone, where there are many: much quicker to search."""
         if len(self.eigenvalues) <= WIDE:
             return self

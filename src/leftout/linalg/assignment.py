@@ -19,12 +19,10 @@ moved along the cheapest paths from sides with too many rows to sides with too f
 prices is best for the sizes that it has, and stays best along cheapest paths: the end is exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,13 +53,13 @@ class Partition:
         labels: Labels,
         n_sides: int = 2,
         own: Array | None = None,
-        before: Partition | None = None,
-    ) -> Partition:
+        before: Self | None = None,
+    ) -> Self:
         """Losses, and components if these are not known; a step from the partition ``before``."""
         losses, own = problem.losses(labels, own, n_sides)
         return cls(labels, losses, own, weights=problem.weights).after(before)
 
-    def after(self, before: Partition | None) -> Partition:
+    def after(self, before: Self | None) -> Self:
         """The partition as one step from another, whose trail it goes on with."""
         moved = int(np.sum(self.labels != (0 if before is None else before.labels)))
         return replace(self, trail=(*(before.trail if before else ()), (self.value, moved)))
@@ -85,7 +83,7 @@ class Partition:
         """Rows of the first group, which may be the only one."""
         return round(float(self.sizes[1]))
 
-    def reordered(self, order: Sequence[int] | NDArray[np.intp]) -> Partition:
+    def reordered(self, order: Sequence[int] | NDArray[np.intp]) -> Self:
         """The partition with its sides in another order."""
         labels = np.argsort(order).astype(np.int8)[self.labels]
         return replace(self, labels=labels, losses=self.losses[order], own=self.own[order])

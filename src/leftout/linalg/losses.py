@@ -14,10 +14,8 @@ Each is a quadratic form in a row: ``x'Mx`` with ``M = P_G - P`` and ``M = (P - 
 over the group. :func:`register` adds others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +71,7 @@ class Loss(NamedTuple):
         return min(n, {EXCESS: d, PROJECTION_GAP: 2 * d}.get(self.kind, n))
 
     @classmethod
-    def named(cls, loss: str, centering: str) -> Loss:
+    def named(cls, loss: str, centering: str) -> Self:
         return cls(LOSSES[loss], centering == "paper")
 
 

@@ -1,9 +1,7 @@
 """Moments of groups of rows, dense or sparse: all that a loss may know."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -62,9 +60,9 @@ class SparseRows:
         rows: Array = self.X[index].toarray()
         return rows
 
-    def some(self, index: Any, origin: Array | None = None) -> SparseRows:
+    def some(self, index: Any, origin: Array | None = None) -> Self:
         """Some rows, still sparse, about an origin."""
-        return SparseRows(self.X[index], origin)
+        return type(self)(self.X[index], origin)
 
     def __matmul__(self, B: Array) -> Array:
         product: Array = self.X @ B

@@ -1,11 +1,9 @@
 """What a solver is given: a table, a loss bound to it, and the sizes it may choose."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +36,30 @@ Labels = NDArray[np.int8]
 
 # Rows beyond the cut that a ranking still holds.
 MARGIN = 8
+
+
+def labelled(rows: NDArray[np.intp], n_rows: int) -> Labels:
+    """1 for some rows, 0 for the others."""
+    labels = np.zeros(n_rows, dtype=np.int8)
+    labels[rows] = 1
+    return labels
+
+
+class Ranking(NamedTuple):
+    """Rows by falling score, the first that are ``taken`` are the group."""
+
+    rows: NDArray[np.intp]
+    scores: Array
+    taken: int
+
+    def labels(self, n_rows: int) -> Labels:
+        """The group's rows, labelled 1."""
+        return labelled(self.rows[: self.taken], n_rows)
+
+    @property
+    def cut(self) -> tuple[float, float]:
+        """The lowest score in the group, and the highest outside of it."""
+        return float(self.scores[self.taken - 1]), float(self.scores[self.taken])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +127,7 @@ class Problem:
             return min(int(size), len(order))
         return min(int(np.searchsorted(np.cumsum(self.weights[order]), size)) + 1, len(order))
 
-    def narrow(self) -> Problem:
+    def narrow(self) -> Self:
         """The problem in its leading axes alone; itself where the axes are others."""
         q = self.leading
         if q is None:
@@ -255,13 +277,13 @@ class Problem:
         total = basis_loss(self.loss, self.pooled.second[0], self.V, own[0], kept)
         return chosen - total / (self.n_rows - size)
 
-    def under_excess(self) -> Problem:
+    def under_excess(self) -> Self:
         """The problem under the loss that climbs are made for."""
         return self if self.loss.own_is_best else replace(self, loss=Loss(EXCESS, own_mean=False))
 
     def part(
         self, rows: Array, rate: float, kept: Array | None = None, weights: Array | None = None
-    ) -> Problem:
+    ) -> Self:
         """The problem on some rows about the origin, as if the table had ``rate`` times its rows.
 
         At rate 1 these are all the rows that may be in the group, and the rest of the table enters
@@ -296,27 +318,3 @@ def n_nearest(weights: Array, size: float) -> int:
     """
     middles = np.cumsum(weights) - 0.5 * weights
     return max(int(np.searchsorted(middles, size, side="right")), 1)
-
-
-def labelled(rows: NDArray[np.intp], n_rows: int) -> Labels:
-    """1 for some rows, 0 for the others."""
-    labels = np.zeros(n_rows, dtype=np.int8)
-    labels[rows] = 1
-    return labels
-
-
-class Ranking(NamedTuple):
-    """Rows by falling score, the first that are ``taken`` are the group."""
-
-    rows: NDArray[np.intp]
-    scores: Array
-    taken: int
-
-    def labels(self, n_rows: int) -> Labels:
-        """The group's rows, labelled 1."""
-        return labelled(self.rows[: self.taken], n_rows)
-
-    @property
-    def cut(self) -> tuple[float, float]:
-        """The lowest score in the group, and the highest outside of it."""
-        return float(self.scores[self.taken - 1]), float(self.scores[self.taken])

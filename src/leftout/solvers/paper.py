@@ -160,12 +160,18 @@ class Sorting:
     def maximise(self, problem: Problem, means: SolverContext) -> SearchResult:
         check_choice("split", self.split, SPLITS)
         norms, kept = problem.norms_and_kept
-        order = np.argsort(kept - norms, kind="stable")
+        order, size = np.argsort(kept - norms, kind="stable"), problem.group_size
         if self.split == "matched":
-            labels = self._matched(problem, order)
-        elif problem.group_size is not None:
+            if size is None:
+                raise InputError(
+                    "split='matched' cuts at the size of another solver's group, but group_size is "
+                    "None. Give that size as group_size, or use split='half' or 'best'."
+                )
+            ends = [labelled(rows[:size], len(rows)) for rows in (order, order[::-1])]
+            labels = max(ends, key=lambda each: float(np.diff(problem.losses(each)[0])[0]))
+        elif size is not None:
             raise InputError(
-                f"group_size={problem.group_size} was given, but split={self.split!r} chooses the "
+                f"group_size={size} was given, but split={self.split!r} chooses the "
                 "size itself. Use Sorting(split='matched'), or leave group_size=None."
             )
         else:
@@ -174,15 +180,6 @@ class Sorting:
         losses, _ = problem.losses(labels)
         history = as_history([float(losses[1] - losses[0])], [int(labels.sum())])
         return SearchResult(labels=labels, history=history, stopped="sorted")
-
-    def _matched(self, problem: Problem, order: np.ndarray) -> Labels:
-        if problem.group_size is None:
-            raise InputError(
-                "split='matched' cuts at the size of another solver's group, but group_size is "
-                "None. Give that size as group_size, or use split='half' or 'best'."
-            )
-        ends = [labelled(rows[: problem.group_size], len(rows)) for rows in (order, order[::-1])]
-        return max(ends, key=lambda labels: float(np.diff(problem.losses(labels)[0])[0]))
 
 
 def _refuse_fixed_size(problem: Problem, name: str) -> None:

@@ -12,11 +12,9 @@ partition of all rows: the answer does not depend on where the rows are, nor on 
 them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -69,7 +67,7 @@ class SingleRows(NamedTuple):
     unit: float  # of a score
 
     @classmethod
-    def of(cls, rows: Array, pooled: Moments) -> SingleRows:
+    def of(cls, rows: Array, pooled: Moments) -> Self:
         unit = float(np.trace(pooled.second[0]) / pooled.count[0]) / rows.shape[1]
         short = np.empty(rows.shape, np.float32)  # the only new array
         return cls(np.divide(rows, np.sqrt(unit), out=short, casting="same_kind"), unit)
@@ -107,7 +105,7 @@ class StreamedGroup(NamedTuple):
     @classmethod
     def of(
         cls, problem: Problem, group: Moments, places: Places, near: Array | None = None
-    ) -> StreamedGroup:
+    ) -> Self:
         """Some rows of a table or part; where components are ``near``, theirs to a few digits."""
         sides = stack(without(problem.pooled, group), group)
         own = own_components(problem.loss, sides, problem.d, near)
@@ -115,7 +113,7 @@ class StreamedGroup(NamedTuple):
         value = float(losses[1] - losses[0])
         return cls(len(places), sides, own, value, places, near=near is not None)
 
-    def beyond(self, loss: Loss, before: StreamedGroup | None, times: float) -> Array:
+    def beyond(self, loss: Loss, before: Self | None, times: float) -> Array:
         """Components of a point further on the way from the group before.
 
         Each step goes a little in the direction of the last. Going further saves most of them.
