@@ -178,6 +178,7 @@ def assess(
     if n_restarts:
         stable = restarts(task, sizes, of_restarts.spawn(n_restarts), steps, labels)
     by_feature: Any = nothing if split is None else split
+    beside = zip(table.disparities.tolist(), compared, strict=True)
     return [
         Trust(
             partition=found,
@@ -192,7 +193,5 @@ def assess(
             notes=[*notes, *doubts(each.chance, task.n_components)],
             **each._asdict(),
         )
-        for place, (searched, each) in enumerate(
-            zip(table.disparities.tolist(), compared, strict=True)
-        )
+        for place, (searched, each) in enumerate(beside)
     ]

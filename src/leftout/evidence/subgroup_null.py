@@ -100,9 +100,8 @@ class RankMatch:
 
     def within(self, Y: Array) -> NDArray[np.int32]:
         """The bin of each row of another table."""
-        codes = np.full(len(Y), self.other, dtype=np.int32)
-        if self.numbers is not None:
-            codes = self.numbers.within(Y)
+        ranked, none = self.numbers, np.full(len(Y), self.other, dtype=np.int32)
+        codes = none if ranked is None else ranked.within(Y)
         for place, matched in self.single:
             codes[matched.within(Y)] = place
         return codes

@@ -134,9 +134,8 @@ class GroupSearch:
 
     def _workspace(self, kept: Array, rng: np.random.Generator | None) -> AscentWorkspace:
         """All rows, or a sample of them, by falling reach: the most each can add to a loss."""
-        index = np.arange(len(kept))
-        if rng is not None:
-            index = rng.choice(len(kept), self.sample, replace=False)
+        m = len(kept)
+        index = np.arange(m) if rng is None else rng.choice(m, self.sample, replace=False)
         reach = self.norms[index] - kept[index]
         weights = np.empty(0) if self.weights is None else self.weights[index]
         if len(weights):

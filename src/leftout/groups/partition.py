@@ -343,9 +343,8 @@ class MaxDisparityPartition(BaseEstimator):
             name: Both(*getattr(self, f"{name}_")[[group, 0]].tolist())
             for name in ("sizes", "losses", "retained", "retained_own")
         }
-        weights = None
-        if self.weighted_sizes_.dtype.kind == "f":
-            weights = Both(*self.weighted_sizes_[[group, 0]].tolist())
+        sizes = self.weighted_sizes_
+        weights = Both(*sizes[[group, 0]].tolist()) if sizes.dtype.kind == "f" else None
         return LeftOut(
             weights=weights,
             mask=self.labels_ == group,

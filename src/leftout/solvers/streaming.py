@@ -188,9 +188,7 @@ class _StreamingSearch:
         m, n = table.n_rows, table.n_features
         # where a pass costs less, so many times as many lines of climbs; of wide rows, it does
         self.effort = int(np.clip(_VALUES // (n * m), 1, 1 if n > WIDE else _EFFORT))
-        self.climbs = _CLIMBS
-        if n_starts is not None:
-            self.climbs = max(1, n_starts // (_LINES * self.effort))
+        self.climbs = _CLIMBS if n_starts is None else max(1, n_starts // (_LINES * self.effort))
         self.sparse = isinstance(problem.X, SparseRows)
         # directions that the coordinates of parts are in, where these are few
         self.axes = problem.axes if self.sparse else None
