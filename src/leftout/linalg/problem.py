@@ -151,9 +151,9 @@ class Problem:
         return norms, kept if self.kept is None else self.kept
 
     def _factors(self) -> Iterator[tuple[slice, Any]]:
-        """Blocks of rows about the origin for products with components, which alone are dense.
+        """Blocks of rows about the origin, for products with components.
 
-        Rows are sparse where they came so.
+        Rows that came sparse stay so: of these, the products alone are dense.
         """
         X: Any = self.X
         sparse = isinstance(X, SparseRows)

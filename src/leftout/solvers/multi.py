@@ -48,9 +48,9 @@ def maximise(
     of sides are split anew, and rows exchanged. Their labels are from 1 by falling loss.
     """
     if n_groups == 0:
-        labels, none = np.zeros(len(problem.X), dtype=np.int8), as_history([], [])
+        rest, history = np.zeros(len(problem.X), dtype=np.int8), as_history([], [])
         why = "no group is more than surrogate tables show"
-        return SearchResult(labels=labels, own=problem.V[None], history=none, stopped=why)
+        return SearchResult(labels=rest, own=problem.V[None], history=history, stopped=why)
     if n_groups == 1:
         return solver.maximise(problem, means)
     peeled = peel(_with_part(solver, problem), problem, n_groups, sizes, means)
