@@ -20,7 +20,7 @@ from leftout.evidence.duplicate_rows import (
     split,
 )
 from leftout.evidence.refit import SearchTask
-from leftout.evidence.surrogates import SURROGATES, correlations, law_of
+from leftout.evidence.surrogates import SURROGATES, SurrogateTables, correlations
 from leftout.linalg.distinct import agreeing_but_for_one, distinct_rows
 from leftout.running import Steps
 from leftout.solvers import Alternating
@@ -135,7 +135,7 @@ def test_tables_of_rows_that_repeat_equally_often(kind, seed, times):
     """Distinct rows as in the table, each as often, and what is kept without repeating is kept."""
     X = np.random.default_rng(seed).random((40, 4)) ** 2
     Y = np.repeat(X, times, axis=0)
-    drawn = law_of(kind, Y, find_repeats(Y).copies).draw(np.random.default_rng(seed))
+    drawn = SurrogateTables(Y, find_repeats(Y).copies).law(kind).draw(np.random.default_rng(seed))
     found = distinct_rows(drawn)
     assert drawn.shape == Y.shape and found.counts.tolist() == [times] * 40
     if kind == "copula":
@@ -148,7 +148,7 @@ def test_tables_of_rows_that_repeat_equally_often(kind, seed, times):
 @pytest.mark.parametrize("kind", SURROGATES)
 def test_tables_repeat_rows_as_often_as_the_table(mixed, kind):
     Y, counts = repeated(mixed, low=1, high=5)
-    law = law_of(kind, Y, find_repeats(Y).copies)
+    law = SurrogateTables(Y, find_repeats(Y).copies).law(kind)
     first, again, other = (law.draw(np.random.default_rng(seed)) for seed in (3, 3, 4))
     assert np.array_equal(first, again) and not np.array_equal(first, other)
     of_first, of_other = distinct_rows(first).counts, distinct_rows(other).counts
@@ -172,7 +172,10 @@ def test_how_often_rows_occur_is_drawn_like_a_column():
     once = Y[rows.first]
     together = correlations(np.column_stack([once, rows.counts]))
     for kind in SURROGATES:
-        drawn = [law_of(kind, Y, rows).draw(np.random.default_rng(seed)) for seed in range(30)]
+        drawn = [
+            SurrogateTables(Y, rows).law(kind).draw(np.random.default_rng(seed))
+            for seed in range(30)
+        ]
         for table in drawn:
             found = distinct_rows(table)
             of_rows = np.column_stack([table[found.first], found.counts])
@@ -206,7 +209,7 @@ def test_correlations_of_copies_are_told_by_distinct_rows():
 def test_wide_tables_repeat_too():
     Y, counts = repeated(np.random.default_rng(0).standard_normal((30, 50)))
     for kind in SURROGATES:
-        drawn = law_of(kind, Y, find_repeats(Y).copies).draw(np.random.default_rng(0))
+        drawn = SurrogateTables(Y, find_repeats(Y).copies).law(kind).draw(np.random.default_rng(0))
         assert sorted(distinct_rows(drawn).counts) == sorted(counts)
 
 

@@ -18,10 +18,9 @@ from sklearn.base import clone
 from leftout.auditing.group_selection import few_of
 from leftout.data.preparation import PreparedTable
 from leftout.errors import InputError
-from leftout.evidence.refit import in_proportion
+from leftout.evidence.refit import for_same_size, in_proportion
 from leftout.evidence.replication import pairwise_jaccard
 from leftout.files import Serializable
-from leftout.groups.fitted import for_same_size
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.linalg.losses import Array
 from leftout.running import collected_warnings

@@ -5,8 +5,6 @@ of them together (:mod:`leftout.evidence.refit`), so that several groups cost as
 there are groups, not as many audits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,11 +15,10 @@ from sklearn.base import clone
 from leftout.checks import check_whole
 from leftout.data.matrix import all_counted, check_matrix
 from leftout.evidence.null_test import NullTest, split_by_feature
-from leftout.evidence.refit import SearchTask, in_proportion
+from leftout.evidence.refit import SearchTask, check_search, in_proportion
 from leftout.evidence.replication import SUBSAMPLES, Stability, cross_fit, restarts, subsamples
 from leftout.evidence.surrogates import SurrogateTables
 from leftout.evidence.verdict import FEWEST_TABLES, Trust, doubts
-from leftout.groups.fitted import check_search
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.sizes import worst_tenth
 from leftout.linalg.losses import Array
@@ -91,19 +88,16 @@ def trust(
     """
     check_search(estimator)
     weights = all_counted(check_matrix(X), sample_weight) if sample_weight is not None else None
-    asked: dict[str, Any] = {
-        "n_surrogates": n_surrogates, "n_restarts": n_restarts, "splits": splits, "parts": parts,
-        "progress": progress, "weights": weights,
-    }  # fmt: skip
-    if estimator.n_groups != 1:
-        return assess(estimator, X, **asked)
     search = clone(estimator)
-    if search.group_size in (None, TENTH):
+    if search.n_groups == 1 and search.group_size in (None, TENTH):
         task = SearchTask.of(search, X, weights=weights)
         tenth = worst_tenth(search.min_group_size, len(task.X), task.n_components)
         search.set_params(group_size=tenth)
-    (found,) = assess(search, X, **asked)
-    return found
+    found = assess(
+        search, X, n_surrogates=n_surrogates, n_restarts=n_restarts, splits=splits, parts=parts,
+        progress=progress, weights=weights,
+    )  # fmt: skip
+    return found[0] if search.n_groups == 1 else found
 
 
 def assess(
@@ -125,28 +119,16 @@ def assess(
 ) -> list[Trust]:
     """The evidence for each group of a search, as :func:`trust` has it; also on a sample.
 
-    Parameters
-    ----------
-    estimator, X, n_surrogates, n_restarts, splits, parts, progress
-        As in :func:`trust`.
-    found : MaxDisparityPartition, optional
-        Fitted already, on ``X`` or on ``everyone``.
-    everyone : table, optional
-        Where ``X`` was drawn from more rows: all of them, whose membership is reported.
-    stability : Stability, optional
-        Searches for a single group from other starts, where they were made already.
-    names : list of str, optional
-        The columns that features were made from; by default these are the columns.
-    surrogates : SurrogateTables, optional
-        Of ``X``, some of which may be drawn already.
-    weights, weights_of_all : arrays, optional
-        What each row of ``X`` and of ``everyone`` counts, 1 on average.
+    ``found`` is fitted already, on ``X`` or on ``everyone``: all rows that ``X`` was drawn from,
+    whose membership is reported. ``stability``, for a single group, and ``surrogates`` of ``X`` may
+    be there already, too. ``names`` are the columns that features were made from, by default the
+    features themselves. ``weights`` and ``weights_of_all`` are what each row of ``X`` and of
+    ``everyone`` counts, 1 on average.
     """
-    asked = {
-        "n_surrogates": n_surrogates, "n_restarts": n_restarts, "splits": splits, "parts": parts
-    }  # fmt: skip
-    for name, count in asked.items():
-        check_whole(name, count)
+    check_whole("n_surrogates", n_surrogates)
+    check_whole("n_restarts", n_restarts)
+    check_whole("splits", splits)
+    check_whole("parts", parts)
     found = clone(estimator).fit(X, sample_weight=weights) if found is None else found
     if found.n_groups_ < 1:
         return []
@@ -177,8 +159,8 @@ def assess(
     if names is None:
         names = list(getattr(found, "feature_names_in_", [f"x{j}" for j in range(rows.shape[1])]))
     nothing: list[Any] = [None] * len(sizes)
-    halves = belongs = nothing
-    stable = nothing if stability is None else [stability]
+    halves, stable = nothing, nothing if stability is None else [stability]
+    belongs = None
     if splits:
         halves = cross_fit(task, sizes, splits, steps, labels) or nothing
         if halves is nothing:
@@ -189,28 +171,27 @@ def assess(
             )
     if parts:
         rngs = of_subsamples.spawn(parts)
-        asked_of = (labels, rows, found.labels_, weights_of_all)
-        votes = subsamples(task, sizes, rngs, steps, *asked_of)
-        belongs = votes or nothing
+        of_all = (rows, found.labels_, weights_of_all)
+        belongs = subsamples(task, sizes, rngs, steps, labels, *of_all)
     if task.repeats.beyond_chance:
         notes.append(f"Equal rows: {task.repeats.text}")
     if n_restarts:
         stable = restarts(task, sizes, of_restarts.spawn(n_restarts), steps, labels)
+    by_feature: Any = nothing if split is None else split
+    beside = zip(table.disparities.tolist(), compared, strict=True)
     return [
         Trust(
             partition=found,
             label=place + 1,
             group_size=sizes[place],
-            searched=float(table.disparities[place]),
+            searched=searched,
             rows=len(task.X),
-            parts=each.parts(
-                float(table.disparities[place]), None if split is None else split[place], names
-            ),
+            parts=each.parts(searched, by_feature[place], names),
             held_out=halves[place],
-            membership=belongs[place],
+            membership=None if belongs is None else belongs[place],
             stability=stable[place],
             notes=[*notes, *doubts(each.chance, task.n_components)],
             **each._asdict(),
         )
-        for place, each in enumerate(compared)
+        for place, (searched, each) in enumerate(beside)
     ]

@@ -16,10 +16,8 @@ Values are kept, and few rows are touched: what is left of the misses is far bel
 a sample.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +81,8 @@ def find_dummy_blocks(X: Array) -> list[DummyBlock]:
     columns, low, high = np.arange(X.shape[1]), X.min(axis=0), X.max(axis=0)
     between = (low < X) & (X < high)
     unknown = [np.packbits(rows).tobytes() for rows in between.T]
-    levels = np.flatnonzero([low[j] < high[j] and _one_value(X[between[:, j], j]) for j in columns])
+    alike = [len(np.unique(X[between[:, j], j])) < 2 for j in columns]
+    levels = np.flatnonzero((low < high) & alike)
     on = (X[:, levels] == high[levels]).astype(np.float32)
     together = on.T @ on
     categories: list[list[int]] = []
@@ -109,10 +108,6 @@ def find_dummy_blocks(X: Array) -> list[DummyBlock]:
         few = 0 < len(changes) < FEW_VALUES
         blocks.append(DummyBlock(np.array([j]), order, None, changes if few else None))
     return sorted(blocks, key=lambda block: int(block.columns[0]))
-
-
-def _one_value(values: Array) -> bool:
-    return len(values) == 0 or bool(np.all(values == values[0]))
 
 
 def placed(blocks: list[DummyBlock], values: NDArray[Any], orders: list[IntArray]) -> NDArray[Any]:
@@ -141,7 +136,7 @@ class Redrawing:
     inside: list[Array]  # of each block: the inverse of its own part of that
 
     @classmethod
-    def of(cls, target: Array, blocks: list[DummyBlock]) -> Redrawing:
+    def of(cls, target: Array, blocks: list[DummyBlock]) -> Self:
         precision = _inverse(target, _SMALLEST)
         inverse = _inverse(target, _SMALLEST_CORRECTED)
         coefficients = np.zeros_like(target)
@@ -163,16 +158,15 @@ class Redrawing:
         orders: list[IntArray],
         rng: np.random.Generator,
         sweeps: int,
-    ) -> tuple[list[IntArray], Redrawing]:
+    ) -> tuple[list[IntArray], Self]:
         """The best orders of so many sweeps, and the coefficients that led to them.
 
         ``scaled`` are standardised columns, as rows, in the order of their blocks.
         """
         single, m = scaled.astype(np.float32), scaled.shape[1]
         X = placed(blocks, single, orders)
-        noise = [
-            (root @ rng.standard_normal((len(root), m))).astype(np.float32) for root in self.noise
-        ]
+        drawn = (root @ rng.standard_normal((len(root), m)) for root in self.noise)
+        noise = [each.astype(np.float32) for each in drawn]
         b = self.coefficients.copy()
         now = list(orders)
         best, least, learned = list(now), squared_misses(X @ X.T / m, self.target), b.copy()
@@ -206,24 +200,13 @@ def _inverse(R: Array, smallest: float) -> Array:
 
 
 def swap_values(
-    X: Single,
-    misses: Array,
-    blocks: list[IntArray],
-    values: Array,
-    rng: np.random.Generator,
+    X: Single, misses: Array, blocks: list[IntArray], values: Array, rng: np.random.Generator
 ) -> None:
     """Let pairs of rows swap what they have in a block of columns, in place, where that helps.
 
-    Parameters
-    ----------
-    X : array of shape (m, n)
-        Standardised columns, in single precision: rows are looked up at random.
-    misses : array of shape (n, n)
-        Correlations asked for less those of ``X``; zero on the diagonal. Kept in step.
-    blocks : list of arrays of int
-        Columns whose values rows swap together.
-    values : array of shape (m, n)
-        Rows swap these as they do those of ``X``.
+    ``X`` are standardised columns, in single precision, since rows are looked up at random;
+    ``values`` are swapped as they are. ``misses`` are the correlations asked for less those of
+    ``X``, zero on the diagonal, and kept in step.
     """
     m = len(X)
     columns = np.concatenate(blocks).astype(np.intp)

@@ -13,17 +13,11 @@ So what is peeled off is grown from the groups that stand out, with their direct
 large as ``k D(k)``, with ``D(k)`` the disparity of the ``k`` rows that gain most, exceeds the most
 that any group of up to ``k`` rows loses in surrogates by as much as anywhere, up to one standard
 error. Components are learned from these rows, and so on until the rows stay.
-
-Of the groups that cores of many sizes grow to, the one is taken that its own components keep the
-largest share of, if it has half of the evidence of any: a mix of two has hardly more than both, a
-few odd rows have not.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +27,9 @@ from sklearn.base import clone
 from leftout.checks import check_count
 from leftout.data.conditions import Mask
 from leftout.errors import InputError
-from leftout.evidence.refit import SearchTask, Sizes, fewer, search_sizes
+from leftout.evidence.refit import SearchTask, Sizes, check_search, fewer, search_sizes
 from leftout.evidence.sequential import draw_until, most_tables, should_stop
 from leftout.files import Serializable
-from leftout.groups.fitted import check_search
 from leftout.groups.partition import MaxDisparityPartition
 from leftout.groups.sizes import check_size, fewest, spaced_sizes
 from leftout.linalg.assignment import Partition, among
@@ -99,11 +92,7 @@ class HowMany(Serializable):
 
     def summary(self) -> str:
         """The count in words."""
-        found = [
-            f"{each.size:,} rows ({describe_p(each.p_value)})"
-            for each in self.looked
-            if each.counts
-        ]
+        found = [f"{g.size:,} rows ({describe_p(g.p_value)})" for g in self.looked if g.counts]
         last = [f" ({describe_p(each.p_value)})" for each in self.looked if not each.counts]
         if not found:
             return f"No left-out group is more than surrogates show{''.join(last)}."
@@ -141,10 +130,6 @@ def how_many(
         ``min_group_size``, or 20 and two for each component) to half of the rows.
     progress : callable, bool or None
         ``progress(what, done, total)`` is called after every step; True: to stderr.
-
-    Returns
-    -------
-    HowMany
 
     Examples
     --------
@@ -256,7 +241,7 @@ class AtChance:
     deviations: Array
 
     @classmethod
-    def of(cls, grid: NDArray[np.intp], curves: Array) -> AtChance:
+    def of(cls, grid: NDArray[np.intp], curves: Array) -> Self:
         """From curves over a grid of sizes, (tables, sizes)."""
         sizes = np.arange(grid[0], grid[-1] + 1)
         mean, deviation = curves.mean(axis=0), curves.std(axis=0)
@@ -307,7 +292,10 @@ def grown(problem: Problem, core: Labels, chance: AtChance) -> Partition:
 
 
 def best_described(problem: Problem, groups: Sequence[Partition], chance: AtChance) -> Partition:
-    """Of those with half of the evidence of any, the one that its own components keep most of."""
+    """Of those with half of the evidence of any, the one that its own components keep most of.
+
+    A mix of two groups has hardly more evidence than both; a few odd rows have not half of it.
+    """
     evidence = [chance.evidence(group) for group in groups]
     least = min(max(evidence), max(evidence) / 2.0)
     enough = [group for group, has in zip(groups, evidence, strict=True) if has >= least]

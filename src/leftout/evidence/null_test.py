@@ -7,8 +7,6 @@ columns and correlations explain and have no other subgroup. As many are drawn a
 made of, and how like the table they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -116,13 +114,9 @@ class NullComparison(NamedTuple):
         if not self.chance:
             return None
         gaussian, copula = self.chance["gaussian"], self.chance["copula"]
-        return LossParts.of(
-            (gaussian.mean, copula.mean, disparity),
-            (gaussian.by_feature, copula.by_feature, _mean_split([split], disparity)),
-            names,
-            self.p_gaussian,
-            self.p_value,
-        )
+        means = gaussian.mean, copula.mean, disparity
+        splits = gaussian.by_feature, copula.by_feature, _mean_split([split], disparity)
+        return LossParts.of(means, splits, names, self.p_gaussian, self.p_value)
 
 
 @dataclass(frozen=True)
@@ -153,11 +147,10 @@ class NullTest:
             beyond &= ~heavy | (np.array(p_values) <= LEVEL)
         few = min(asked, FIRST_TABLES) * beyond
         gaussian = self.compare("gaussian", table, asked, of_gaussian, steps, few)
+        p_gaussian = [None if yes else g.p_value for g, yes in zip(gaussian, beyond, strict=True)]
+        each = zip(copula, gaussian, p_gaussian, winsorized, strict=True)
         return table, [
-            NullComparison(
-                {"copula": c, "gaussian": g}, c.p_value, None if decided else g.p_value, w
-            )
-            for c, g, decided, w in zip(copula, gaussian, beyond, winsorized, strict=True)
+            NullComparison({"copula": c, "gaussian": g}, c.p_value, p, w) for c, g, p, w in each
         ]
 
     def search_table(self, rng: np.random.Generator, steps: Steps) -> SearchOutcome:
@@ -223,9 +216,8 @@ class NullTest:
         of_table, of_copula = rng.spawn(2)
         table = other.search_table(of_table, Steps(1, None))
         few = min(asked, FIRST_TABLES) * ~which
-        return [
-            each.p_value for each in other.compare("copula", table, asked, of_copula, steps, few)
-        ]
+        compared = other.compare("copula", table, asked, of_copula, steps, few)
+        return [each.p_value for each in compared]
 
 
 def _distribution(

@@ -7,11 +7,9 @@ another search calls its groups is settled by the rows that they share with thos
 to one, among the rows that it has seen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +51,22 @@ _REPEATED_CLIMBS, _FEWEST_CLIMBS, _REPEATED_WORK = 20, 8, 6e9
 _CLIMBED_PARTS = 4
 
 
+def check_search(estimator: Any) -> None:
+    if not isinstance(estimator, MaxDisparityPartition):
+        raise InputError(
+            f"Found {type(estimator).__name__} where a MaxDisparityPartition is needed; give the "
+            "search first, then the table."
+        )
+
+
+def for_same_size(found: MaxDisparityPartition) -> MaxDisparityPartition:
+    """A search, not fitted, for groups as large as those found, where its solver takes sizes."""
+    sizes: list[Any] = [None]
+    if takes_sizes(found._check_names()):
+        sizes = [group.sought for group in found.left_out_groups_]
+    return clone(found).set_params(group_size=sizes if len(sizes) > 1 else sizes[0], verbose=0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class SearchTask:
     """A table and how to search it: the whole, some of its rows, or a surrogate."""
@@ -74,7 +88,7 @@ class SearchTask:
         X: Any,
         surrogates: SurrogateTables | None = None,
         weights: Array | None = None,
-    ) -> SearchTask:
+    ) -> Self:
         """A table, searched with the effort of searches that are repeated many times."""
         solver = estimator._check_names()
         matrix = check_matrix(features_of(estimator.representation, X))
@@ -91,8 +105,10 @@ class SearchTask:
             free = clone(estimator).set_params(group_size=None, min_group_size=smallest)
             posed = free._build_problem(matrix, weights=weights)
         if isinstance(solver, Alternating) and solver.n_starts is None:
-            parts = _CLIMBED_PARTS if len(matrix) > ROWS else 1
-            starts = 7 * parts * _affordable(posed.problem.narrow())
+            narrow, parts = posed.problem.narrow(), _CLIMBED_PARTS if len(matrix) > ROWS else 1
+            cost = climb_cost(min(len(matrix), ROWS), narrow.X.shape[1], narrow.d)
+            climbs = int(np.clip(_REPEATED_WORK / cost, _FEWEST_CLIMBS, _REPEATED_CLIMBS))
+            starts = 7 * parts * climbs
             solver = replace(solver, n_starts=starts)
             null_solver = replace(solver, n_starts=2 * starts)
         rngs, repeats = generator(estimator.random_state).spawn(3), find_repeats(matrix)
@@ -116,10 +132,6 @@ class SearchTask:
         """The rows, each with its weight at last, where they have some."""
         return with_weights(self.X, self.weights)
 
-    def weights_of(self, rows: IntArray) -> Array | None:
-        """What some rows count."""
-        return None if self.weights is None else self.weights[rows]
-
     def pose(self, table: Array) -> SearchProblem:
         """The problem of another :attr:`table`, with as many components, for groups of any size."""
         e, d = self.estimator, self.n_components
@@ -139,13 +151,6 @@ class SearchTask:
         if copies is None:
             return np.sort(rng.choice(len(self.X), round(share * len(self.X)), replace=False))
         return np.flatnonzero((rng.random(copies.n_distinct) < share)[copies.place])
-
-
-def _affordable(problem: Problem) -> int:
-    """Climbs of each of many searches."""
-    rows, n = problem.X.shape
-    cost = climb_cost(min(rows, ROWS), n, problem.d)
-    return int(np.clip(_REPEATED_WORK / cost, _FEWEST_CLIMBS, _REPEATED_CLIMBS))
 
 
 def repeated(
@@ -175,13 +180,6 @@ def fewer(solver: Solver) -> Solver:
     return solver
 
 
-def quick(solver: Solver) -> Solver:
-    """A solver of a single size with the effort of repeated searches."""
-    if isinstance(solver, Alternating):
-        return replace(solver, n_starts=min(solver.n_starts or _REPEATED_CLIMBS, _REPEATED_CLIMBS))
-    return solver
-
-
 def search_sizes(
     solver: Solver, problem: Problem, sizes: Sizes, rng: np.random.Generator
 ) -> list[Partition]:
@@ -202,7 +200,10 @@ def search_groups(
     problem = replace(problem, min_size=smallest, group_size=None)
     if len(sizes) == 1:
         return search_sizes(solver, problem, sizes, rng)[0]
-    labels = peel(quick(solver), problem, len(sizes), sizes, SolverContext(rng=rng))
+    if isinstance(solver, Alternating):
+        few = min(solver.n_starts or _REPEATED_CLIMBS, _REPEATED_CLIMBS)
+        solver = replace(solver, n_starts=few)
+    labels = peel(solver, problem, len(sizes), sizes, SolverContext(rng=rng))
     found = refine(problem, Partition.of(problem, labels, len(sizes) + 1))
     found = split_anew(problem, found, rng)
     order = np.arange(len(sizes) + 1)

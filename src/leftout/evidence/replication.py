@@ -23,11 +23,9 @@ sure of the last row as of the first. So it is repeated on subsamples, and each 
 all rows: the share of the answers that leave a row out is its membership.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -150,39 +148,24 @@ def cross_fit(
     ``reference``: the groups of the task's rows, that those of the halves are called after. None of
     them is judged where no half has dimensions enough.
     """
-    judged = repeated(
-        lambda rng: _judge_apart(task, sizes, reference, rng),
-        task.rngs[1].spawn(splits),
-        task.estimator.n_jobs,
-        steps,
-        "halves",
-    )
+    judge, rngs = partial(_judge_apart, task, sizes, reference), task.rngs[1].spawn(splits)
+    judged = repeated(judge, rngs, task.estimator.n_jobs, steps, "halves")
     if not judged:
         return []
     gaps, influences, overlaps = (np.stack(each, axis=1) for each in zip(*judged, strict=True))
     part = in_proportion(sizes, len(task.X) // 2, len(task.X))
     found = []
-    for size, *of_group in zip(part, gaps, influences, overlaps, strict=True):
-        mean, influence = float(of_group[0].mean()), of_group[1].mean(axis=0)
+    for size, gap, influence, overlap in zip(part, gaps, influences, overlaps, strict=True):
         # rows that are copies of each other say it once
-        _, error, freedom = Estimate.of(mean, influence, task.repeats.copies, HALVES_TOGETHER)
-        found.append(
-            HeldOut(
-                group_size=size,
-                gaps=of_group[0],
-                overlaps=of_group[2],
-                error=error,
-                freedom=freedom,
-            )  # fmt: skip
-        )
+        over_splits = influence.mean(axis=0), task.repeats.copies, HALVES_TOGETHER
+        _, error, freedom = Estimate.of(float(gap.mean()), *over_splits)
+        shown = HeldOut(group_size=size, gaps=gap, overlaps=overlap, error=error, freedom=freedom)
+        found.append(shown)
     return found
 
 
 def _judge_apart(
-    task: SearchTask,
-    sizes: Sequence[int],
-    reference: NDArray[np.integer],
-    rng: np.random.Generator,
+    task: SearchTask, sizes: Sequence[int], reference: NDArray[np.integer], rng: np.random.Generator
 ) -> tuple[Array, Array, Array]:
     """Both halves, searched apart, each judged on the other: what they say of each group.
 
@@ -206,7 +189,7 @@ def _judge_apart(
             labels.append(rule.highest(losses, each, task.weights))
             if each is sought[0]:
                 for place in range(len(sizes)):
-                    weights = task.weights_of(judged)
+                    weights = task.posed.problem.weights_of(judged)
                     gaps[place, half], added = gap_of(rule, losses[:, judged], place + 1, weights)
                     influence[place, judged] += added / 2.0
     overlaps = [
@@ -293,9 +276,8 @@ class Stability(Serializable):
         Runs are clustered by average linkage; the best of a cluster stands for it.
         """
         distance = squareform(1.0 - self.jaccard_matrix, checks=False)
-        cluster = hierarchy.fcluster(
-            hierarchy.linkage(distance, method="average"), 1.0 - SAME_GROUP, criterion="distance"
-        )
+        tree = hierarchy.linkage(distance, method="average")
+        cluster = hierarchy.fcluster(tree, 1.0 - SAME_GROUP, criterion="distance")
         best = np.array([self.disparities[cluster == each].max() for each in np.unique(cluster)])
         return int(np.sum(best >= best.max() - _NEARLY_EQUAL * abs(best.max())))
 

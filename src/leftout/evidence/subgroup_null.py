@@ -20,13 +20,10 @@ value of a feature gets what the row with the ``r``-th largest value of it has i
 copula surrogates, which have the same values, that is the condition itself.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +58,7 @@ class Matched(NamedTuple):
     values: NDArray[Any]
 
     @classmethod
-    def of(cls, X: Array, feature: int, values: NDArray[Any]) -> Matched:
+    def of(cls, X: Array, feature: int, values: NDArray[Any]) -> Self:
         return cls(feature, values[np.argsort(X[:, feature], kind="stable")])
 
     def within(self, Y: Array) -> NDArray[Any]:
@@ -84,7 +81,7 @@ class RankMatch:
     other: int
 
     @classmethod
-    def of(cls, binned: BinnedColumn, X: Array) -> RankMatch:
+    def of(cls, binned: BinnedColumn, X: Array) -> Self:
         codes, column = binned.codes, binned.column
         common = np.argsort(-np.bincount(codes, minlength=binned.n_bins), kind="stable").tolist()
         gaps = column.missing
@@ -94,7 +91,8 @@ class RankMatch:
             numbers = Matched.of(X, feature, _filled(codes, gaps, X[:, feature]))
             alone = np.unique(codes[gaps]).tolist()
         else:
-            told = [b for b in common if _told(binned, b)]
+            # a bin of several values has all that no condition tells apart
+            told = [b for b in common if len(np.unique(column.values[codes == b])) == 1]
             alone = told if len(told) < len(common) else told[1:]
         single = [(b, Matched.of(X, _likest(codes == b, X), codes == b)) for b in alone]
         others = [b for b in common if b not in alone]
@@ -102,17 +100,11 @@ class RankMatch:
 
     def within(self, Y: Array) -> NDArray[np.int32]:
         """The bin of each row of another table."""
-        codes = np.full(len(Y), self.other, dtype=np.int32)
-        if self.numbers is not None:
-            codes = self.numbers.within(Y)
+        ranked, none = self.numbers, np.full(len(Y), self.other, dtype=np.int32)
+        codes = none if ranked is None else ranked.within(Y)
         for place, matched in self.single:
             codes[matched.within(Y)] = place
         return codes
-
-
-def _told(binned: BinnedColumn, place: int) -> bool:
-    """Whether a bin is a single value, rather than all that no condition tells apart."""
-    return len(np.unique(binned.column.values[binned.codes == place])) == 1
 
 
 def _likest(values: NDArray[Any], X: Array) -> int:
@@ -145,17 +137,9 @@ class JudgedNames(NamedTuple):
     qualities: dict[Key, float]  # of names that were asked for
 
     def quality(self, key: Key) -> float:
-        """The quality of a name in this table."""
         if key not in self.qualities:
             self.qualities[key] = self.search.quality(key)
         return self.qualities[key]
-
-
-class Explained(NamedTuple):
-    """What surrogate tables of one kind explain of each group."""
-
-    differences: Array  # loss minus the rest's, on average
-    p_values: Array
 
 
 @dataclass(frozen=True)
@@ -179,7 +163,7 @@ class SubgroupNullTest:
         rows: NDArray[np.intp] | None = None,
         representation: Any = None,
         weights: Array | None = None,
-    ) -> SubgroupNullTest:
+    ) -> Self:
         """What to look for, on some of the rows."""
         rows = np.arange(len(X)) if rows is None else rows
         features, d = X[rows], named.n_components
@@ -197,18 +181,20 @@ class SubgroupNullTest:
 
     def explained(
         self,
-        draw: Callable[[int, np.random.Generator], Array],
-        tables: int,
+        surrogates: SurrogateTables,
+        kind: str,
         rng: np.random.Generator,
+        tables: int,
         n_jobs: int | None,
         steps: Steps,
         matters: NDArray[np.bool_] | None = None,
-    ) -> Explained:
-        """What the groups lose in tables that are drawn by their place.
+    ) -> tuple[Array, Array]:
+        """By how much each group loses more than its rest in tables of a kind; and p-values.
 
         Of which groups it ``matters`` whether they are beyond these; None: of all.
         """
-        tasks = [(draw, place, each) for place, each in enumerate(rng.spawn(tables))]
+        rngs = enumerate(rng.spawn(tables))
+        tasks = [(surrogates, kind, place, each) for place, each in rngs]
         which = slice(None) if matters is None else matters
         looks = [look for look in _LOOKS if look < tables]
         what = "subgroups in surrogate tables"
@@ -216,11 +202,11 @@ class SubgroupNullTest:
             every = [self.here]
             for start, stop in pairwise([0, *looks, tables]):
                 every += imap_ordered(self._drawn, tasks[start:stop], n_jobs, steps, what)
-                explained = self._compared(every)
-                if stop < tables and self.settled(explained.p_values[which], stop):
+                p_values = self._p_named(every)
+                if stop < tables and self.settled(p_values[which], stop):
                     steps.tell(what, tables - stop)
                     break
-        return explained
+        return np.mean([one.differences for one in every[1:]], axis=0), p_values
 
     @cached_property
     def here(self) -> JudgedNames:
@@ -233,27 +219,16 @@ class SubgroupNullTest:
         """Whether further tables can make no group one that is beyond chance."""
         return bool((p_values * (1 + tables) >= 1 + _REACHED - 0.5).all())
 
-    def _compared(self, every: list[JudgedNames]) -> Explained:
-        """What all tables but the first explain of it."""
-        differences = np.stack([one.differences for one in every])
-        return Explained(differences[1:].mean(axis=0), self._p_named(every))
-
     def _drawn(
-        self,
-        draw: Callable[[int, np.random.Generator], Array],
-        place: int,
-        rng: np.random.Generator,
+        self, surrogates: SurrogateTables, kind: str, place: int, rng: np.random.Generator
     ) -> JudgedNames:
-        Y = draw(place, rng)
+        Y = surrogates.draw(kind, place, rng)
         return self._judged(Y, [match.within(Y) for match in self.by_rank])
 
     def _judged(self, table: Array, codes: list[NDArray[np.int32]]) -> JudgedNames:
         X, weights = without_weights(table, self.weights is not None)
-        built = build_problem(
-            np.ascontiguousarray(X), self.n_components, "excess", "global", 1, None,
-            self.representation, weights,
-        )  # fmt: skip
-        rows = Rows.of(built.problem)
+        given: dict[str, Any] = {"representation": self.representation, "weights": weights}
+        rows = Rows.of(build_problem(np.ascontiguousarray(X), self.n_components, **given).problem)
         columns = [replace(c, codes=each) for c, each in zip(self.columns, codes, strict=True)]
         search = SubgroupSearch(rows, columns, self.query)
         qualities = {line.subgroup.key: line.subgroup.quality for line in search.beam(_TOP)}
@@ -289,23 +264,9 @@ def subgroup_null_test(
 ) -> NamedGroups:
     """What surrogate tables explain of the loss of each subgroup, added to the subgroups.
 
-    Parameters
-    ----------
-    X : array of shape (m, n)
-        What was searched.
-    named : NamedGroups
-    representation : fitted transformer or None
-        What was given as shared; surrogate tables pass through the same.
-    rows : array of int, optional
-        Places of the rows that surrogate tables are made like; None: all.
-    surrogates : SurrogateTables, optional
-        Of these rows; None: as if no row were a copy of another.
-    tables : int
-        Of each kind.
-    random_state, n_jobs, progress
-        As everywhere.
-    sample_weight : array of shape (m,), optional
-        What each row counts.
+    ``X`` is what was searched, and ``representation`` what was given as shared: surrogate tables
+    pass through the same. They are made like all its rows, or those at the places ``rows``, as many
+    ``tables`` of each kind; without ``surrogates``, as if no row were a copy of another.
     """
     if not named.groups or not tables:
         return named
@@ -313,19 +274,14 @@ def subgroup_null_test(
     steps = Steps(2 * tables, progress)
     surrogates = surrogates or SurrogateTables(test.X, None, weights=test.weights)
     of_gaussian, of_copula = generator(random_state).spawn(2)
-    draw = partial(surrogates.draw, "gaussian")
-    gaussian = test.explained(draw, tables, of_gaussian, n_jobs, steps)
-    beyond = gaussian.p_values <= LEVEL if can_tell(tables) else None
-    draw = partial(surrogates.draw, "copula")
-    copula = test.explained(draw, tables, of_copula, n_jobs, steps, beyond)
+    run = (tables, n_jobs, steps)
+    gaussian, p_gaussian = test.explained(surrogates, "gaussian", of_gaussian, *run)
+    beyond = p_gaussian <= LEVEL if can_tell(tables) else None
+    copula, p_copula = test.explained(surrogates, "copula", of_copula, *run, beyond)
     groups = []
     for g, group in enumerate(named.groups):
-        why = LossParts.of(
-            (gaussian.differences[g], copula.differences[g], group.loss - group.rest_loss),
-            [None] * 3,
-            [],
-            float(gaussian.p_values[g]),
-            float(copula.p_values[g]),
-        )
+        losses = (gaussian[g], copula[g], group.loss - group.rest_loss)
+        p_values = float(p_gaussian[g]), float(p_copula[g])
+        why = LossParts.of(losses, [None] * 3, [], *p_values)
         groups.append(replace(group, why=why))
     return replace(named, groups=groups, tables=tables)

@@ -23,10 +23,8 @@ be too many witnesses. So surrogates are drawn like its distinct rows, and how o
 one more column of these: ``Repeated``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Self
 
 import numpy as np
 from scipy import linalg, special
@@ -52,12 +50,6 @@ _TALL = 8
 _GOOD_ENOUGH, _SWEEPS, _LEARNING = 0.02, 3, 8
 # Of large tables a sweep takes long, and exchanges do more of the rest.
 _LARGE_TABLE, _SWEEPS_OF_LARGE = 8_192, 2
-
-
-class Surrogate(Protocol):
-    """A law of tables."""
-
-    def draw(self, rng: np.random.Generator) -> Array: ...
 
 
 def correlations(X: Array) -> Array:
@@ -98,7 +90,7 @@ class Gaussian:
     n_rows: int
 
     @classmethod
-    def of(cls, X: Array) -> Gaussian:
+    def of(cls, X: Array) -> Self:
         m = len(X)
         mean = X.mean(axis=0)
         _, s, Vt = linalg.svd(X - mean, full_matrices=False, check_finite=False)
@@ -122,7 +114,7 @@ class Copula:
     redrawing: Redrawing | None = None  # None: the gaussian's correlations do
 
     @classmethod
-    def of(cls, X: Array) -> Copula:
+    def of(cls, X: Array) -> Self:
         Z, target, blocks = _standardised(X), correlations(X), find_dummy_blocks(X)
         series = _Series.of(np.sort(Z.T, axis=1))
         # With as many columns as rows, only the table's own correlations have as low a rank.
@@ -181,7 +173,7 @@ class _Series:
     even: Array  # and for the one after that
 
     @classmethod
-    def of(cls, scaled: Array) -> _Series:
+    def of(cls, scaled: Array) -> Self:
         """From sorted, standardised columns: those of a step function with equal steps."""
         n, m = scaled.shape
         edges = special.ndtri(np.arange(1, m) / m)
@@ -219,7 +211,8 @@ class _Series:
         return R
 
 
-SURROGATES: dict[str, type[Copula] | type[Gaussian]] = {"copula": Copula, "gaussian": Gaussian}
+Surrogate = Copula | Gaussian
+SURROGATES: dict[str, type[Surrogate]] = {"copula": Copula, "gaussian": Gaussian}
 
 
 @dataclass(frozen=True)
@@ -236,20 +229,12 @@ class Repeated:
         return np.repeat(rows[:, :-1], counts, axis=0)
 
 
-def law_of(kind: str, X: Array, copies: Distinct | None) -> Surrogate:
-    """The law of surrogates of a kind; with ``copies``, of those whose rows repeat alike."""
-    if copies is None:
-        return SURROGATES[kind].of(X)
-    rows = np.column_stack([X[copies.first], copies.counts])
-    return Repeated(SURROGATES[kind].of(rows), np.sort(copies.counts))
-
-
 class SurrogateTables:
     """Surrogates of one table; the first copula tables are kept for tests that look at the same.
 
-    ``copies``: of rows that repeat alike, as for :func:`law_of`. ``kept``: how many. ``weights``:
-    what each row counts, which is part of the row: one more column of the tables, with the same
-    values, that no loss sees (:func:`with_weights`).
+    ``copies``: of rows that repeat alike. ``kept``: how many. ``weights``: what each row counts,
+    which is part of the row: one more column of the tables, with the same values, that no loss sees
+    (:func:`with_weights`).
     """
 
     def __init__(
@@ -257,26 +242,30 @@ class SurrogateTables:
     ) -> None:
         self.X, self.copies, self.kept = with_weights(X, weights), copies, kept
         self.weights = None if weights is None else np.sort(weights)
-        self.laws: dict[str, Surrogate] = {}
+        self.laws: dict[str, Surrogate | Repeated] = {}
         self.drawn: dict[int, Array] = {}
 
-    def law(self, kind: str) -> Surrogate:
+    def law(self, kind: str) -> Surrogate | Repeated:
+        """The law of tables of a kind; where rows are copies, of tables whose rows repeat alike."""
         if kind not in self.laws:
-            self.laws[kind] = law_of(kind, self.X, self.copies)
+            of, copies = SURROGATES[kind].of, self.copies
+            if copies is None:
+                self.laws[kind] = of(self.X)
+            else:
+                rows = np.column_stack([self.X[copies.first], copies.counts])
+                self.laws[kind] = Repeated(of(rows), np.sort(copies.counts))
         return self.laws[kind]
 
     def draw(self, kind: str, place: int, rng: np.random.Generator) -> Array:
         """The table of a kind and place: as it was drawn before, else anew."""
-        if kind != "copula" or place >= self.kept:  # others are drawn in no time
-            return self._drawn(kind, rng)
-        if place not in self.drawn:
-            self.drawn[place] = self._drawn(kind, rng)
-        return self.drawn[place]
-
-    def _drawn(self, kind: str, rng: np.random.Generator) -> Array:
+        keep = kind == "copula" and place < self.kept  # others are drawn in no time
+        if keep and place in self.drawn:
+            return self.drawn[place]
         table = self.law(kind).draw(rng)
         if self.weights is not None:  # the table's own, in the order of those drawn
             table[np.argsort(table[:, -1], kind="stable"), -1] = self.weights
+        if keep:
+            self.drawn[place] = table
         return table
 
 

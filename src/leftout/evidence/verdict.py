@@ -4,8 +4,6 @@ What surrogates and halves of the rows say together is one of four verdicts. Wha
 whatever the verdict: it says what explains the loss, not whether it is accident.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from leftout.evidence.null_test import NullDistribution
@@ -70,12 +68,8 @@ def verdict(
 ) -> Verdict | None:
     """Which of the four it is; None where that was not tested.
 
-    Parameters
-    ----------
-    p_values, p_gaussian : float or None
-        P-values against copula surrogates, and against Gaussian ones.
-    overlap : float or None
-        Jaccard similarity of the groups that halves of the rows name.
+    By p-values against copula surrogates and against Gaussian ones, and by the Jaccard similarity
+    of the groups that halves of the rows name.
 
     Examples
     --------

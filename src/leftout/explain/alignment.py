@@ -1,7 +1,5 @@
 """Which known attribute does the left-out group look like?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -194,11 +192,8 @@ def align(table: Any, labels: ArrayLike, sensitive: Iterable[Any] = ()) -> list[
     columns = columns_of(table)
     group = check_left_out(labels, len(columns[0]))
     hidden = found([column.name for column in columns], sensitive, "sensitive")
-    lines = [
-        replace(line, searched=column.name not in hidden)
-        for column in columns
-        for line in _lines(column, group)
-    ]
+    every = [line for column in columns for line in _lines(column, group)]
+    lines = [replace(line, searched=line.column not in hidden) for line in every]
     done = []
     for searched in (False, True):  # tests are corrected among tests alone
         alike = [line for line in lines if line.searched == searched]

@@ -1,7 +1,5 @@
 """The whole explanation of a left-out group: who they are, in words and as data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
@@ -13,15 +11,16 @@ from sklearn.base import clone
 from leftout.checks import generator, parameters_of
 from leftout.data.binning import most_informative
 from leftout.data.columns import Column, names_of
+from leftout.data.conditions import Mask
 from leftout.data.preparation import PreparedTable
 from leftout.data.roles import levels_of
+from leftout.evidence.refit import for_same_size
 from leftout.evidence.replication import pairwise_jaccard
 from leftout.explain.alignment import Alignment, align
 from leftout.explain.rules import Rule, find_rules
 from leftout.explain.sentence import Sentence, describe
 from leftout.files import Serializable
 from leftout.groups.decomposition import by_source
-from leftout.groups.fitted import for_same_size
 from leftout.groups.measured import measure, measured
 from leftout.groups.outcome import Outcome, outcomes, without_outcome
 from leftout.groups.partition import MaxDisparityPartition
@@ -196,19 +195,10 @@ def explain(
     sentence and rules must tell the group from all other rows. Losses count rows by their weights;
     rules, the sentence, columns and outcomes tell of rows, each counted once.
 
-    Parameters
-    ----------
-    found : MaxDisparityPartition
-        Fitted on ``X``.
-    X : table of shape (m, n)
-        What the representation sees.
-    intake : PreparedTable
-        The same rows as people know them. Sensitive columns, and those that no feature was made
-        from, are compared with the group, and are part of no rule and no sentence.
-    label : int
-        Which group.
-    rows : int
-        Actual rows to show of either side; a row may be a person.
+    ``X`` is what the representation sees, and ``intake`` the same rows as people know them.
+    Sensitive columns, and those that no feature was made from, are compared with the group, and are
+    part of no rule and no sentence. So many actual ``rows`` are shown of either side: a row may be
+    a person.
     """
     left_out, matrix, target = found.left_out_groups_[label - 1], np.asarray(X), intake.target
     mask, sources = left_out.mask, intake.sources
@@ -270,24 +260,19 @@ def _example_rows(
 
     ``numbers`` are what the table counts them by.
     """
-    rest, matrix = found.labels_ == 0, np.asarray(X)
+    group, rest, matrix = found.labels_ == label, found.labels_ == 0, np.asarray(X)
+    scores = np.atleast_2d(found.score_samples(X).T)[label - 1]
     distance = np.sum((matrix - matrix[rest].mean(axis=0)) ** 2, axis=1)
-    sides = {
-        "left_out": (found.labels_ == label, -np.atleast_2d(found.score_samples(X).T)[label - 1]),
-        "rest": (rest, distance),
-    }
 
     def shown(row: int) -> dict[str, Any]:
         values = {c.name: None if c.missing[row] else c.show(c.values[row]) for c in columns}
         return {"row": int(numbers[row]), "values": values}
 
-    return {
-        name: [
-            shown(row)
-            for row in np.flatnonzero(side)[np.argsort(far[side], kind="stable")[:n_rows]]
-        ]
-        for name, (side, far) in sides.items()
-    }
+    def nearest(side: Mask, far: Array) -> list[dict[str, Any]]:
+        places = np.argsort(far[side], kind="stable")[:n_rows]
+        return [shown(row) for row in np.flatnonzero(side)[places]]
+
+    return {"left_out": nearest(group, -scores), "rest": nearest(rest, distance)}
 
 
 def search_without(
@@ -303,35 +288,22 @@ def search_without(
     Sensitivity, not causation: a feature may matter for the search without mattering for why people
     are as they are, and features that say the same stand in for each other.
     """
-    search = for_same_size(found).set_params(n_components=found.n_components_, n_jobs=1)
-    rngs = generator(found.random_state).spawn(len(leading))
-    tasks = [
-        (search, np.delete(X, [name == source for name in sources], axis=1), rng, weights)
-        for source, rng in zip(leading, rngs, strict=True)
-    ]
+    search = for_same_size(found).set_params(n_jobs=1)
+
+    def without(source: str, rng: np.random.Generator) -> WhatIf:
+        left = np.delete(X, [name == source for name in sources], axis=1)
+        d = min(found.n_components_, _rank(left, found.centering) - 1)
+        loss, labels = 0.0, np.zeros(len(X), dtype=np.intp)
+        if d > 0:  # else one component represents every row, or one feature is left
+            again = clone(search).set_params(n_components=d, random_state=rng)
+            again.fit(left, sample_weight=weights)
+            loss, labels = again.disparity_, again.labels_
+        overlap = float(pairwise_jaccard(np.stack([labels, found.labels_]))[0, 1])
+        return WhatIf(feature=source, disparity=found.disparity_, without=loss, overlap=overlap)
+
+    tasks = zip(leading, generator(found.random_state).spawn(len(leading)), strict=True)
     with one_thread():
-        results = list(imap_ordered(_again, tasks, found.n_jobs, steps, "what if"))
-    return [
-        WhatIf(
-            feature=source,
-            disparity=found.disparity_,
-            without=without,
-            overlap=float(pairwise_jaccard(np.stack([labels, found.labels_]))[0, 1]),
-        )
-        for source, (without, labels) in zip(leading, results, strict=True)
-    ]
-
-
-def _again(
-    search: MaxDisparityPartition, X: Array, rng: np.random.Generator, weights: Array | None
-) -> tuple[float, NDArray[np.intp]]:
-    """Disparity and labels of a search on what is left of a table."""
-    d = min(search.n_components, _rank(X, search.centering) - 1)
-    if d < 1:  # one component represents every row, or one feature is left
-        return 0.0, np.zeros(len(X), dtype=np.intp)
-    again = clone(search).set_params(n_components=d, random_state=rng)
-    again.fit(X, sample_weight=weights)
-    return again.disparity_, again.labels_
+        return list(imap_ordered(without, tasks, found.n_jobs, steps, "what if"))
 
 
 def _rank(X: Array, centering: str) -> int:

@@ -4,12 +4,10 @@ A rule's conditions are bins of columns, and its counts those of two bins that m
 (:mod:`leftout.data.binning`): two matrix products have them all, on the diagonal those of one bin.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -85,7 +83,6 @@ class Rules:
 
     @property
     def lift(self) -> NDArray[np.float64]:
-        """Confidence over the group's share of all rows."""
         return self.confidence / (self.group.sum() / len(self.group))
 
     def __getitem__(self, place: int) -> Rule:
@@ -99,12 +96,11 @@ class Rules:
     def __iter__(self) -> Iterator[Rule]:
         return (self[place] for place in range(len(self)))
 
-    def take(self, places: NDArray[Any]) -> Rules:
-        """Some of the rules."""
+    def take(self, places: NDArray[Any]) -> Self:
         kept = {name: getattr(self, name)[places] for name in ("first", "second", "count")}
         return replace(self, covered=self.covered[places], **kept)
 
-    def that_add(self, limit: int = LISTED) -> Rules:
+    def that_add(self, limit: int = LISTED) -> Self:
         """The rules that add most to those before: the ones to list.
 
         By falling lift, the next is the first of which at least half of the group's rows that it
@@ -139,13 +135,11 @@ class Rules:
     def _bin(self, item: int) -> tuple[BinnedColumn, int]:
         """The column of a bin, and which of its bins it is."""
         at = int(np.searchsorted(self._starts, item, side="right")) - 1
-        return self.columns[at], item - int(self._starts[at])
+        return self.columns[at], int(item - self._starts[at])
 
     def _bins(self, place: int) -> list[tuple[BinnedColumn, int]]:
         """The columns of a rule, and the bin of each."""
-        return [
-            self._bin(item) for item in sorted({int(self.first[place]), int(self.second[place])})
-        ]
+        return [self._bin(item) for item in np.unique([self.first[place], self.second[place]])]
 
 
 def find_rules(

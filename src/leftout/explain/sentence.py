@@ -12,8 +12,6 @@ The counts of two conditions come from those of bins by matrix products
 column put it best.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, pairwise
@@ -37,14 +35,7 @@ from leftout.data.columns import Column, columns_of
 from leftout.data.conditions import Condition, Mask
 from leftout.errors import InputError
 from leftout.files import Serializable
-from leftout.text import (
-    as_name,
-    bounds_of,
-    either,
-    rows_between,
-    share_between,
-    shown_share,
-)
+from leftout.text import as_name, bounds_of, either, rows_between, share_between, shown_share
 
 # A sentence below this F1 does not describe the group. Nor does one whose rows are in the group
 # hardly more often than any: of what is missing to certainty, it must close this share.
@@ -102,7 +93,6 @@ class Sentence(Serializable):
 
     @property
     def conditions(self) -> list[Condition]:
-        """The conditions of all alternatives."""
         return list(chain.from_iterable(self.alternatives))
 
     @property
@@ -280,10 +270,8 @@ class _SentenceSearch:
         information = np.array([binned.mutual_information(group) for binned in columns])
         kept = largest(information, _COLUMNS)
         self.paired = largest(information[kept], _PAIRED).tolist()
-        self.columns = [
-            binned.with_conditions(binned.offered(_kept(binned, group)))
-            for binned in (columns[place] for place in kept)
-        ]
+        some = [columns[place] for place in kept]
+        self.columns = [c.with_conditions(c.offered(_kept(c, group))) for c in some]
         self.costs = [
             self.gain * (1.0 + np.array([_cost(binned, *span) for span in binned.spans]))
             for binned in self.columns

@@ -5,8 +5,6 @@ group and under :class:`MinimaxPCA`, the worst-off group of as many rows is sear
 is; also with components from one half of the rows and the search in the other half.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -235,9 +233,8 @@ def afterwards(
     with one_thread(prefers_one_thread(X)):
         every = trial.minimax(everyone, size, _ROUNDS)
         shared = trial.projections(everyone, labels, every)
-        first, other = ([np.flatnonzero(mask) for mask in each] for each in (
-            groups, (every.worst_group_, every.baseline_worst_group_),
-        ))  # fmt: skip
+        others = (every.worst_group_, every.baseline_worst_group_)
+        first, other = ([np.flatnonzero(mask) for mask in each] for each in (groups, others))
         searched = [trial.search(everyone, V, size, _CLIMBS, first, other) for V in shared]
         held_out = trial.held_out(splits)
         gain, n = _gain(held_out), len(held_out)
@@ -294,9 +291,8 @@ class _Trial(NamedTuple):
         fair = FairPCA(self.d).fit(X, groups=labels, sample_weight=weights)
         # several groups may take more dimensions than were asked for
         V = getattr(fair, "rank_d_components_", fair.components_)
-        fairer = Representation(
-            name=FAIR_PCA, rank=len(V), n_features=V.shape[1], origin=fair.mean_, components=V
-        )
+        (d, n), origin = V.shape, fair.mean_
+        fairer = Representation(name=FAIR_PCA, rank=d, n_features=n, origin=origin, components=V)
         before = self.given or _named("PCA", FairPCA(self.d).fit(X, sample_weight=weights))
         return [before, fairer, _named(MINIMAX_PCA, every)]
 
@@ -349,10 +345,8 @@ class _Trial(NamedTuple):
             every = self.minimax(learning, self.size(learning) or few, _HALF_ROUNDS)
             if labels.max() == 1:
                 own = every.baseline_worst_group_.astype(np.intp)
-            found.append([
-                self.search(judging, V, size, _HALF_CLIMBS)[1]
-                for V in self.projections(learning, own, every)
-            ])  # fmt: skip
+            fitted = self.projections(learning, own, every)
+            found.append([self.search(judging, V, size, _HALF_CLIMBS)[1] for V in fitted])
         return np.array(found).reshape(-1, 3)
 
 
@@ -377,5 +371,4 @@ def _share(value: float, whole: float) -> float:
 
 
 def _over_splits(values: Array) -> Interval | None:
-    """Mean and interval over splits."""
     return Estimate.mean_of(values).interval if len(values) > 1 else None

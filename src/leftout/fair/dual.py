@@ -19,10 +19,8 @@ eigenspaces seen so far; where they are not enough, the eigenvectors found at th
 join them, and the dual is exact at one more point: each round about squares the error.
 """
 
-from __future__ import annotations
-
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy import linalg
@@ -106,12 +104,10 @@ class _Point(NamedTuple):
     V: Array
 
     @classmethod
-    def of(cls, objective: Objective, seen: Seen) -> _Point:
+    def of(cls, objective: Objective, seen: Seen) -> Self:
         V = seen.pairs.components(objective.d)
-        apart = -float(np.diff(objective.losses(V))[0])
-        return cls(
-            float(seen.weights[0]), objective.bound(seen.weights, seen.pairs.values), apart, V
-        )
+        value = objective.bound(seen.weights, seen.pairs.values)
+        return cls(float(seen.weights[0]), value, -float(np.diff(objective.losses(V))[0]), V)
 
     @property
     def weights(self) -> Array:
@@ -140,7 +136,8 @@ def two_groups(objective: Objective, seen: list[Seen], tol: float) -> FairAnswer
     widths, jumped, last = [right.w - left.w], False, None
     stale = {True: 1.0, False: 1.0}  # of the left end, of the right
     for _ in range(_MOST_LOOKS):
-        meet = _tangents(left, right)
+        apart = (right.value - left.value) - (right.slope * right.w - left.slope * left.w)
+        meet = apart / (left.slope - right.slope)  # where the tangents do
         rise = left.value + left.slope * (meet - left.w) - best.value
         hidden = 10.0 * max(tol * abs(best.value), EIGENVALUE_ROUNDING * scale)
         if rise <= hidden or min(left.slope, -right.slope) < _FLAT * scale:
@@ -165,12 +162,6 @@ def two_groups(objective: Objective, seen: list[Seen], tol: float) -> FairAnswer
     return _mixture(objective, left, right, best)
 
 
-def _tangents(left: _Point, right: _Point) -> float:
-    """Where the tangents at two points meet."""
-    rise = (right.value - left.value) - (right.slope * right.w - left.slope * left.w)
-    return rise / (left.slope - right.slope)
-
-
 def _mixture(objective: Objective, left: _Point, right: _Point, best: _Point) -> FairAnswer:
     V = between(objective, left.V, right.V)
     return projection(objective, V, best.weights, best.value)
@@ -191,10 +182,8 @@ def between(objective: Objective, left: Array, right: Array) -> Array:
     away /= np.where(sines > 0.0, sines, 1.0)[:, None]
     D = objective.second[0] - objective.second[1]
     start_D, away_D = start @ D, away @ D
-    quadratics = [
-        np.einsum("in,in->i", a, b)
-        for a, b in ((start_D, start), (start_D, away), (away_D, away))
-    ]  # fmt: skip
+    pairs = ((start_D, start), (start_D, away), (away_D, away))
+    quadratics = [np.einsum("in,in->i", a, b) for a, b in pairs]
     head = float(objective.best[0] - objective.best[1])
 
     def difference(t: float) -> float:
@@ -207,9 +196,8 @@ def between(objective: Objective, left: Array, right: Array) -> Array:
     elif difference(1.0) >= 0.0:
         t = 1.0
     else:
-        t = root(
-            difference, 0.0, 1.0, noise=float(np.finfo(float).eps) * float(np.abs(quadratics).sum())
-        )
+        noise = float(np.finfo(float).eps) * float(np.abs(quadratics).sum())
+        t = root(difference, 0.0, 1.0, noise)
     V = np.cos(t * angles)[:, None] * start + np.sin(t * angles)[:, None] * away
     return np.ascontiguousarray(np.linalg.qr(V.T)[0].T)
 
@@ -252,7 +240,7 @@ def occupations(values: Array, d: int, mu: float) -> tuple[Array, Array]:
 
     # more than d shares are nearly full at the lower end, fewer at the upper
     low, high = float(values[d]) - reach, float(values[d - 1]) + reach
-    tau = root(excess, low, high, noise=1e-14 * d)
+    tau = root(excess, low, high, 1e-14 * d)
     x = (values - tau) / mu
     return _share(x), _share(-x)
 
@@ -336,17 +324,10 @@ class FairSolution(NamedTuple):
 
 
 def solve_fair(moments: Moments, d: int, tol: float, pooled: Leading | None = None) -> FairSolution:
-    """Fair PCA with ``d`` components for groups known by their moments.
+    """Fair PCA with ``d`` components for groups known by their moments, none of them empty.
 
-    Parameters
-    ----------
-    moments : Moments
-        Of each group, about the origin that all share; none may be empty.
-    d : int
-    tol : float
-        Gap to stop at, as a share of the largest loss.
-    pooled : Leading, optional
-        All eigenpairs of all rows' average second moments, where they are known.
+    ``tol`` is the gap to stop at, as a share of the largest loss; ``pooled`` are all eigenpairs of
+    all rows' average second moments, where they are known.
     """
     second = moments.second / moments.count[:, None, None]
     shares = moments.count / moments.count.sum()
@@ -363,16 +344,11 @@ def solve_fair(moments: Moments, d: int, tol: float, pooled: Leading | None = No
     answer, rank_d = _fairest(objective, seen, tol)
     if before.max() < answer.losses.max():  # only where digits run out
         answer, rank_d = projection(objective, baseline, answer.weights, answer.bound), None
-    after = objective.losses(answer.V, answer.occupation)
     # only rounding makes a loss negative
-    return FairSolution(
-        answer._replace(losses=np.maximum(after, 0.0)),
-        best,
-        baseline,
-        np.maximum(before, 0.0),
-        rank_d,
-        None if rank_d is None else objective.losses(rank_d),
-    )
+    losses = np.maximum(objective.losses(answer.V, answer.occupation), 0.0)
+    of_rank_d = None if rank_d is None else objective.losses(rank_d)
+    before = np.maximum(before, 0.0)
+    return FairSolution(answer._replace(losses=losses), best, baseline, before, rank_d, of_rank_d)
 
 
 def _fairest(objective: Objective, seen: list[Seen], tol: float) -> tuple[FairAnswer, Array | None]:

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from leftout.checks import check_choice, check_groups, check_tolerance
 from leftout.data.matrix import Counted, check_finite, check_matrix, check_numbers
 from leftout.errors import InputError
-from leftout.fair.dual import FairSolution, solve_fair
-from leftout.fair.objective import Leading, leading
+from leftout.fair.dual import solve_fair
+from leftout.fair.objective import leading
 from leftout.linalg.losses import Array, Summary, signed, summarise
 from leftout.linalg.moments import Moments, pooled
 from leftout.representation.base import check_variance, dimensions
@@ -36,31 +36,13 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     tol: float
 
     def transform(self, X: Any) -> Array:
-        """Coordinates of rows along the components.
-
-        Parameters
-        ----------
-        X : table of shape (m, n)
-
-        Returns
-        -------
-        array of shape (m, ``n_components_``)
-        """
+        """Coordinates of a table's rows along the components, of shape (m, ``n_components_``)."""
         check_is_fitted(self)
         matrix = self._check_table(X, reset=False)
         return matrix @ self.components_.T - self.mean_ @ self.components_.T
 
     def inverse_transform(self, X: Any) -> Array:
-        """Rows from their coordinates.
-
-        Parameters
-        ----------
-        X : array of shape (m, ``n_components_``)
-
-        Returns
-        -------
-        array of shape (m, n)
-        """
+        """Rows from their coordinates, which are of shape (m, ``n_components_``)."""
         check_is_fitted(self)
         Z = check_matrix(X, min_features=1)
         if Z.shape[1] != self.n_components_:
@@ -218,13 +200,9 @@ class FairPCA(Projection):
             group, for which this is ordinary PCA.
         sample_weight : array of shape (m,), optional
             How many rows each row stands for: means, moments and losses count it so often.
-
-        Returns
-        -------
-        self
         """
         self._fitting(X, lambda matrix: self._fit(matrix, groups, sample_weight))
-        warn_if_open(self.gap_, self.max_loss_, self.tol, self.variance_, stacklevel=3)
+        warn_if_open(self.gap_, self.max_loss_, self.tol, self.variance_)
         return self
 
     def fit_summary(
@@ -239,7 +217,7 @@ class FairPCA(Projection):
             self.feature_names_in_ = np.asarray(names, dtype=object)
         with one_thread():
             self._solve(table)
-        warn_if_open(self.gap_, self.max_loss_, self.tol, self.variance_, stacklevel=3)
+        warn_if_open(self.gap_, self.max_loss_, self.tol, self.variance_)
         return self
 
     def _fit(self, X: Array, groups: ArrayLike | None, sample_weight: ArrayLike | None) -> None:
@@ -251,14 +229,15 @@ class FairPCA(Projection):
         self.sizes_ = np.bincount(place)
 
     def _solve(self, table: Summary) -> None:
+        """Solve for groups known by their moments, and set what people ask of a projection."""
         everyone = average_second(table.moments)
         check_variance(float(np.trace(everyone)), self.n_features_in_)
-        self.n_asked_, pairs = _dimensions(self.n_components, everyone)
+        n, pairs, values = len(everyone), None, np.zeros(len(everyone))
+        if isinstance(self.n_components, Real) and not isinstance(self.n_components, Integral):
+            pairs = leading(everyone, n)
+            values = np.maximum(pairs.values, 0.0)
+        self.n_asked_ = dimensions(self.n_components, values, n, n)
         found = solve_fair(table.moments, self.n_asked_, self.tol, pairs)
-        self._describe(found, table, everyone)
-
-    def _describe(self, found: FairSolution, table: Summary, everyone: Array) -> None:
-        """Set what people ask of a projection."""
         answer, moments, self.mean_ = found.answer, table.moments, table.mean
         V, weights = _by_variance(answer.V, answer.occupation, everyone)
         self.component_weights_, self.n_components_ = weights, len(V)
@@ -290,9 +269,7 @@ def prefers_one_thread(X: Array) -> bool:
     return X.size <= _SMALL and X.shape[1] <= _NARROW
 
 
-def warn_if_open(
-    gap: float, value: float, tol: float, variance: float, *, stacklevel: int = 2
-) -> None:
+def warn_if_open(gap: float, value: float, tol: float, variance: float) -> None:
     """Say so where a gap stayed above the tolerance and above what rounding hides."""
     if gap > max(10.0 * tol * abs(value), _HIDDEN * variance):
         share = f"{points(gap / abs(value))}% of it" if value else "it is 0"
@@ -301,23 +278,13 @@ def warn_if_open(
             "be that far from its optimum. Columns of very different scales, or very many groups, "
             "do that.",
             ConvergenceWarning,
-            stacklevel=stacklevel,
+            stacklevel=3,
         )
 
 
 def average_second(moments: Moments) -> Array:
-    """Average second moments of all rows."""
     with np.errstate(over="ignore", invalid="ignore"):  # callers see what is not finite
         return pooled(moments).second[0] / moments.count.sum()
-
-
-def _dimensions(n_components: Any, everyone: Array) -> tuple[int, Leading | None]:
-    """How many components; and all eigenpairs, if they had to be found for it."""
-    n = len(everyone)
-    if isinstance(n_components, Integral) or not isinstance(n_components, Real):
-        return dimensions(n_components, np.zeros(n), n, n), None
-    pairs = leading(everyone, n)
-    return dimensions(n_components, np.maximum(pairs.values, 0.0), n, n), pairs
 
 
 def _by_variance(V: Array, weights: Array, everyone: Array) -> tuple[Array, Array]:

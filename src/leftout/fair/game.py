@@ -19,8 +19,6 @@ The table is one more group: with ``trade_off`` ``t``, what is minimised is ``t`
 loss and ``1 - t`` times the average squared error beyond that of PCA. Moments mix alike.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -68,18 +66,10 @@ class Round(NamedTuple):
 
 
 class Game:
-    """Groups found so far, and what they prove.
+    """Groups found so far, and what they prove; rows have an average squared length near 1.
 
-    Parameters
-    ----------
-    table : GroupSearch
-        Rows of average squared length near 1.
-    trade_off : float
-        Weight ``t`` of the largest loss, above 0.
-    found : list of WorstGroup
-        In the list from the start: that a search under PCA found, and those to protect whatever
-        their size.
-    rng : Generator
+    In the list from the start are groups that a search under PCA ``found``, and those to protect
+    whatever their size. The weight ``trade_off`` of the largest loss is above 0.
     """
 
     def __init__(
@@ -109,7 +99,6 @@ class Game:
         self.best = np.append(self.best, [group.best for group in groups])
 
     def losses(self, F: Array) -> Array:
-        """Losses of all groups so far."""
         return self.best - self.second @ F.ravel()
 
     def values(self, F: Array) -> Array:
@@ -299,6 +288,5 @@ def _joined(weights: Array, new: Rows, share: float) -> Array:
 
 
 def leading_projection(F: Array, rank: int) -> Array:
-    """The projection onto the leading eigenvectors."""
     V = np.linalg.eigh(F)[1][:, ::-1][:, :rank]
     return V @ V.T

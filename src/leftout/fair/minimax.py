@@ -1,7 +1,5 @@
 """The transformer that protects every group of a size: no labels anywhere."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -174,10 +172,6 @@ class MinimaxPCA(Projection):
         sample_weight : array of shape (m,), optional
             How many rows each row stands for; ``group_size`` is then a share of the weight, or what
             so many average rows weigh. Rows of weight 0 are in no group.
-
-        Returns
-        -------
-        self
         """
         check_floor("trade_off", self.trade_off)
         check_whole("extra", self.extra)
@@ -215,10 +209,7 @@ class MinimaxPCA(Projection):
         last = _LAST * int(self.max_rounds)
         whole = GroupSearch(rows, d, size, self.n_jobs, weights)
         found = whole.search(pca, [], last, rng, ADDED)
-        named = {
-            name: whole.group(np.flatnonzero(place == i)) for i, name in enumerate(names.tolist())
-        }
-        given = list(named.values())
+        given = [whole.group(np.flatnonzero(place == i)) for i in range(len(names))]
         before = _worst([*found, *given], pca)
         if self.trade_off == 0.0 or rank == n or values[d:].sum() <= 1e-12 * values.sum():
             F, worst = np.diag(np.arange(n) < rank).astype(float), before
@@ -240,17 +231,15 @@ class MinimaxPCA(Projection):
         self.lower_bound_ = variance * max(played.lower, 0.0)
         self.gap_ = max(variance * (played.value - played.lower), 0.0)
         self.bound_ = variance * max(whole.bound(P), 0.0)
-        self.worst_group_, self.baseline_worst_group_ = (
-            np.isin(every, places[group.rows]) for group in (played.worst, before)
-        )
-        masks = [np.isin(every, places[group.rows]) for group in played.groups]
-        self.groups_ = np.array(masks, dtype=bool).reshape(-1, len(every))
+        shown = (played.worst, before, *played.groups)
+        masks = np.array([np.isin(every, places[group.rows]) for group in shown])
+        self.worst_group_, self.baseline_worst_group_, self.groups_ = masks[0], masks[1], masks[2:]
         self.group_weights_ = played.weights
-        self.named_losses_ = {name: variance * group.loss(P) for name, group in named.items()}
-        self.history_ = np.array(
-            [(r.rank, variance * r.found, variance * r.bound, r.groups) for r in played.history],
-            dtype=ROUND_HISTORY,
-        )
+        losses = [variance * group.loss(P) for group in given]
+        self.named_losses_ = dict(zip(names.tolist(), losses, strict=True))
+        history = played.history
+        rounds = [(r.rank, variance * r.found, variance * r.bound, r.groups) for r in history]
+        self.history_ = np.array(rounds, dtype=ROUND_HISTORY)
         self.n_rounds_, self.stopped_ = len(self.history_), played.stopped
         self.variance_ = variance
         self._relaxed = axes @ played.relaxed @ axes.T

@@ -1,13 +1,11 @@
 """What Fair PCA does about groups: losses before and after, across dimensions, and the price."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leftout.checks import check_groups
 from leftout.data.matrix import all_counted, check_matrix
@@ -135,8 +133,8 @@ class Mitigation(Dimension):
                 "would: no group loses anything."
             )
         text = (
-            f"Ordinary PCA with {counted(d, 'component')} keeps {_percent(self.kept_before)} of "
-            "the table's variance. "
+            f"Ordinary PCA with {counted(d, 'component')} keeps {points(self.kept_before)}% "
+            "of the table's variance. "
         )
         worst, least = int(before.argmax()), int(before.argmin())
         text += (
@@ -148,8 +146,8 @@ class Mitigation(Dimension):
         text += (
             f"Fair PCA brings the largest loss to {number(after.max())}{more}, and no projection "
             f"of that rank gets below {number(self.dual_bound)}. It keeps "
-            f"{_percent(self.kept_after)} of the variance: "
-            f"the price is {_percent(max(self.price, 0.0))}."
+            f"{points(self.kept_after)}% of the variance: "
+            f"the price is {points(max(self.price, 0.0))}%."
         )
         if self.rank_d_losses is not None:
             text += (
@@ -218,26 +216,15 @@ def mitigate(
     with one_thread(prefers_one_thread(matrix)):
         table = summarise(matrix, fair.centering, place, len(fair.groups_), weights=weights)
         lines = across_dimensions(fair, table, progress)
-    if representation is not None:
-        _measure_before(fair, matrix, place, representation, weights)
+    if representation is not None:  # in place of ordinary PCA
+        given = {"representation": representation, "sample_weight": weights}
+        known = measured(matrix, place, fair.n_asked_, **given)
+        moments = known.moments()
+        variance = np.trace(moments.second, axis1=1, axis2=2)
+        kept = kept_by(moments, known.built.problem.V)
+        fair.baseline_losses_, fair.baseline_retained_ = known.losses(), kept / variance
+        fair.price_ = float(kept.sum() / variance.sum() - fair.explained_variance_ratio_.sum())
     return mitigation_of(fair, lines)
-
-
-def _measure_before(
-    fair: FairPCA,
-    X: Array,
-    place: NDArray[np.intp],
-    representation: Any,
-    weights: Array | None,
-) -> None:
-    """Replace ordinary PCA as what Fair PCA is compared with by a representation that is given."""
-    asked = {"representation": representation, "sample_weight": weights}
-    known = measured(X, place, fair.n_asked_, **asked)
-    moments, losses = known.moments(), known.losses()
-    variance = np.trace(moments.second, axis1=1, axis2=2)
-    kept = kept_by(moments, known.built.problem.V)
-    fair.baseline_losses_, fair.baseline_retained_ = losses, kept / variance
-    fair.price_ = float(kept.sum() / variance.sum() - fair.explained_variance_ratio_.sum())
 
 
 def across_dimensions(
@@ -287,7 +274,3 @@ def _told(fair: FairPCA) -> dict[str, Any]:
 def describe_gap(gap: float) -> str:
     """A gap to the best possible in words; one that is only rounding is called so."""
     return "less than a billionth" if gap < 1e-9 else number(gap, digits=1)
-
-
-def _percent(share: float) -> str:
-    return f"{points(share)}%"

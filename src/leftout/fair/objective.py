@@ -12,10 +12,8 @@ and for any weights ``w`` of the groups (not negative, sum 1) no ``F`` gets belo
 ``topd`` the sum of the ``d`` largest eigenvalues. The best such bound meets the minimum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy import linalg
@@ -57,15 +55,15 @@ class Objective(NamedTuple):
         """What the ``values`` (largest first) of the weighted second moments prove."""
         return float(weights @ self.best - values[: self.d].sum())
 
-    def unit(self) -> Objective:
+    def unit(self) -> Self:
         """The problem in units of its scale."""
         return self._replace(second=self.second / self.scale, best=self.best / self.scale)
 
-    def pulled(self, P: Array, rho: float) -> Objective:
+    def pulled(self, P: Array, rho: float) -> Self:
         """The problem less ``rho <F, P>``: the larger ``rho``, the nearer to ``P`` its answer."""
         return self._replace(second=self.second + rho * P, best=self.best + rho * self.d)
 
-    def within(self, B: Array) -> Objective:
+    def within(self, B: Array) -> Self:
         """The problem for projections inside the span of the orthonormal columns of ``B``."""
         return self._replace(second=np.stack([B.T @ (S @ B) for S in self.second]))
 
@@ -127,7 +125,7 @@ class Seen(NamedTuple):
     weights: Array
     pairs: Leading
 
-    def within(self, B: Array) -> Seen:
+    def within(self, B: Array) -> Self:
         """The same in the coordinates of a basis whose span holds the eigenvectors."""
         return self._replace(pairs=self.pairs._replace(vectors=B.T @ self.pairs.vectors))
 

@@ -7,8 +7,6 @@ weights and ``G``; then ``G`` goes, without changing any loss, to an extreme poi
 its eigenvalues are fractions that the rank is at most ``d + floor(sqrt(2 k + 1/4) - 3/2)``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from operator import attrgetter
 from typing import NamedTuple

@@ -9,8 +9,6 @@ rows, and from starts that keep many groups apart. What they end at is measured 
 rows. No larger group loses more: of its rows, the ``k`` with the highest scores do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 from math import comb
@@ -68,12 +66,7 @@ class GroupSearch:
     """
 
     def __init__(
-        self,
-        X: Array,
-        d: int,
-        size: int,
-        n_jobs: int | None = None,
-        weights: Array | None = None,
+        self, X: Array, d: int, size: int, n_jobs: int | None = None, weights: Array | None = None
     ) -> None:
         self.X, self.d, self.size, self.n_jobs, self.weights = X, d, size, n_jobs, weights
         self.norms = np.einsum("ij,ij->i", X, X)
@@ -132,17 +125,20 @@ class GroupSearch:
         tasks = list(enumerate(rng.spawn(lines)))
         # threads, since kernels let go of the interpreter lock
         each = Parallel(self.n_jobs, prefer="threads")(delayed(run)(*task) for task in tasks)
-        ends = sorted((end for line in each for end in line), key=_value)
+        ends = sorted((end for line in each for end in line), key=lambda end: -end[0])
         found = self._apart(ends, kept, most)
         found.sort(key=lambda group: -group.loss(F))  # on samples, the ends' order says less
-        found[0] = self._settle(found[0], F, kept)
+        for _ in range(MOST_PASSES):  # with exact components, while the loss rises
+            after = self.group(self._rows(found[0].own, kept))
+            if after.loss(F) <= found[0].loss(F):
+                break
+            found[0] = after
         return found
 
     def _workspace(self, kept: Array, rng: np.random.Generator | None) -> AscentWorkspace:
         """All rows, or a sample of them, by falling reach: the most each can add to a loss."""
-        index = np.arange(len(kept))
-        if rng is not None:
-            index = rng.choice(len(kept), self.sample, replace=False)
+        m = len(kept)
+        index = np.arange(m) if rng is None else rng.choice(m, self.sample, replace=False)
         reach = self.norms[index] - kept[index]
         weights = np.empty(0) if self.weights is None else self.weights[index]
         if len(weights):
@@ -178,15 +174,6 @@ class GroupSearch:
                     break
         return found
 
-    def _settle(self, group: WorstGroup, F: Array, kept: Array) -> WorstGroup:
-        """Alternate with exact components while the loss rises."""
-        for _ in range(MOST_PASSES):
-            after = self.group(self._rows(group.own, kept))
-            if after.loss(F) <= group.loss(F):
-                break
-            group = after
-        return group
-
 
 def _line(
     slope: AscentWorkspace,
@@ -213,7 +200,7 @@ def _line(
 
     ends = [climbed(W.astype(np.float32), -np.inf) for W in starts]
     for turn in range(climbs):
-        ends.sort(key=_value)
+        ends.sort(key=lambda end: -end[0])
         if len(ends) < 2 or turn % _FRESH == 0:
             W = directions(d, turn // _FRESH % 2 == 1)
         else:
@@ -225,7 +212,3 @@ def _line(
         orthonormalise(W)
         ends.append(climbed(W, ends[_WORTH - 1][0] if len(ends) >= _WORTH else -np.inf))
     return ends
-
-
-def _value(end: tuple[float, Single]) -> float:
-    return -end[0]

@@ -5,11 +5,9 @@ together: ``order[i]`` takes the known values of row ``i``, so that groups keep 
 overlaps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,12 +131,10 @@ class Shares(NamedTuple):
 
     @property
     def totals(self) -> Array:
-        """Total losses."""
         return self.own - self.kept
 
     @property
     def losses(self) -> Array:
-        """Average losses."""
         return self.totals / self.weight
 
 
@@ -150,14 +146,10 @@ class Groups:
     ways: list[Places]  # by each way, the group of each row from 1, and 0 where it is in none
 
     @classmethod
-    def of(cls, rows: Rows, ways: Places) -> Groups:
+    def of(cls, rows: Rows, ways: Places) -> Self:
         """Groups that are numbered through, way by way."""
         known = [way for way in ways.T if way.max() >= 0]
         return cls(rows, [np.where(way < 0, 0, way - way[way >= 0].min() + 1) for way in known])
-
-    def leading(self) -> Groups:
-        """The same in the leading axes alone, where there are many: quicker to look at."""
-        return replace(self, rows=self.rows.leading())
 
     def losses(self, moved: Places | None = None) -> Array:
         """Every group's average loss; nothing but rounding is nothing."""
@@ -191,22 +183,22 @@ class Groups:
 
 
 def permutation_test(
-    groups: Groups,
-    permutations: int,
-    rng: np.random.Generator,
-    n_jobs: int | None,
-    steps: Steps,
+    groups: Groups, permutations: int, rng: np.random.Generator, n_jobs: int | None, steps: Steps
 ) -> dict[str, Array]:
     """Every group's loss beside those under permutations of the rows: what these are, p-values."""
     if not permutations:
         nothing = np.full(sum(int(way.max()) for way in groups.ways), np.nan)
         return dict.fromkeys(("random", "random_high", "p_value", "p_alone"), nothing)
-    leading = groups.leading()
-    rngs = rng.spawn(permutations)
-    tasks = [(leading, rngs[start : start + _AT_ONCE]) for start in range(0, len(rngs), _AT_ONCE)]
+    leading = replace(groups, rows=groups.rows.leading())
+    rngs, m = rng.spawn(permutations), len(groups.rows.Z)
+    tasks = [(rngs[start : start + _AT_ONCE],) for start in range(0, len(rngs), _AT_ONCE)]
+
+    def permuted(some: Sequence[np.random.Generator]) -> Array:
+        return np.stack([leading.losses(each.permutation(m)) for each in some])
+
     with one_thread():
         found = [leading.losses()[None]]
-        found += imap_ordered(_permuted, tasks, n_jobs, steps, "random groups")
+        found += imap_ordered(permuted, tasks, n_jobs, steps, "random groups")
     curves = np.concatenate(found)
     return {
         "random": curves[1:].mean(axis=0),
@@ -219,8 +211,3 @@ def permutation_test(
 def permuting_steps(permutations: int) -> int:
     """How many steps :func:`permutation_test` reports."""
     return -(-permutations // _AT_ONCE)
-
-
-def _permuted(groups: Groups, rngs: Sequence[np.random.Generator]) -> Array:
-    n_rows = len(groups.rows.Z)
-    return np.stack([groups.losses(rng.permutation(n_rows)) for rng in rngs])

@@ -7,8 +7,6 @@ other side, and by about as much: components of few rows serve others worse than
 ones would. The loss reported lies between the two, where to second order nothing is left.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -72,31 +70,14 @@ def cross_fitted(
 
     For every fold of the rows, mean and shared components ``V`` come from all rows outside it, the
     own components ``W`` from the group's rows outside it, and each of its rows inside gets
-    ``|Wx|^2 - |Vx|^2``. Their average is ``held_out``. It is too low by about what the in-sample
-    loss is too high, so ``loss.value`` is the average of both.
+    ``|Wx|^2 - |Vx|^2``. Their average is ``held_out``.
 
     The groups may overlap, and share the folds. The intervals are for groups that were not chosen
-    by their losses on these rows; of the leading name of a search they hold the loss in 90%, not
-    95 (benchmark ``names_chosen``).
+    by their losses on these rows (benchmark ``names_chosen``), and for rows drawn with their
+    weights. Where what the rows share was given, no fold changes it. Figures are nan where a group,
+    or what a fold leaves of it, has no more rows than components. ``loss`` may be below zero, as an
+    unbiased figure of something near zero must.
 
-    Parameters
-    ----------
-    problem : Problem
-        The table, and what its rows share: where that was given, no fold changes it. Intervals are
-        for rows drawn with their weights.
-    masks : sequence of boolean arrays of shape (m,)
-    rng : Generator
-        Puts rows into folds.
-    folds : int
-
-    Returns
-    -------
-    list of CrossFitted
-        One for each mask; nan where a group, or what a fold leaves of it, has no more rows than
-        components. ``loss`` may be below zero, as an unbiased figure of something near zero must.
-
-    Notes
-    -----
     O(m n^2) for the table and O(k n^2 + folds n^3 + m n d) for a group of k rows.
 
     The standard error comes from the influence of every row (:func:`influences`). A loss is a kind
@@ -141,7 +122,6 @@ def _fold_table(problem: Problem, n_folds: int, rng: np.random.Generator) -> _Fo
 
 
 def _squares(rows: Array) -> Array:
-    """The squared length of each row."""
     return np.einsum("ij,ij->i", rows, rows)
 
 
@@ -162,18 +142,16 @@ def _fitted(table: _FoldTable, mask: Mask, d: int) -> CrossFitted:
         here, origin = folds == fold, table.origins[fold]
         W = None if weights is not None else _components(rows[~here] - origin, d)
         if W is None:
-            outside = without(whole, _one(parts, fold))
-            W = top_components(recentre(outside, origin).second[0], d)
+            others = without(whole, _one(parts, fold))
+            W = top_components(recentre(others, origin).second[0], d)
         held_out[here] += _squares((rows[here] - origin) @ W.T)
     W = top_components(whole.second[0], d)
     values = _squares(rows @ W.T) - table.kept[mask]
     psi = influences(table.rows, mask, values, table.variances, W, table.weights)
-    in_sample = float(np.average(values, weights=weights))
+    in_sample, outside = (float(np.average(each, weights=weights)) for each in (values, held_out))
     if table.variances is not None:
         in_sample = max(in_sample, 0.0)
-    return _between(
-        in_sample, float(np.average(held_out, weights=weights)), psi, len(rows), n_folds
-    )
+    return _between(in_sample, outside, psi, len(rows), n_folds)
 
 
 def _components(rows: Array, d: int) -> Array | None:

@@ -12,10 +12,9 @@ Each disparity splits exactly over features, so each part does. A subgroup, whic
 looked up in surrogates by it: ``D`` and ``N`` are then the differences of its loss to the rest's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -91,7 +90,7 @@ class LossParts(Serializable):
         names: Sequence[str],
         p_gaussian: float | None,
         p_values: float | None,
-    ) -> LossParts:
+    ) -> Self:
         """The parts, with the columns that carry them where all splits are known.
 
         ``disparities`` are the mean ones of Gaussian and of copula surrogates and that of the
@@ -108,6 +107,7 @@ class LossParts(Serializable):
                 # Other rows of surrogates may lose by other columns: where these rows have hardly
                 # structure of their own, all they lose beyond the covariance is counted.
                 carried[1] = known[2] - known[0]
+        each = zip(losses.tolist(), (p_gaussian, p_values, p_values), carried, strict=True)
         covariance, values, own = (
             LossPart(
                 loss=loss,
@@ -115,9 +115,7 @@ class LossParts(Serializable):
                 share=loss / total if total else 0.0,
                 carriers=[] if by_feature is None else _carriers(names, by_feature),
             )
-            for loss, p_value, by_feature in zip(
-                losses.tolist(), (p_gaussian, p_values, p_values), carried, strict=True
-            )
+            for loss, p_value, by_feature in each
         )
         return cls(total=total, covariance=covariance, values=values, own=own)
 

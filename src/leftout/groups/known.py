@@ -1,7 +1,5 @@
 """Groups that are known already: do they lose more than random groups of their sizes?"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -171,10 +169,7 @@ class KnownGroups(Serializable):
     def difference(self) -> pd.Series:
         """Largest minus smallest loss of groups, for each column and combination of columns.
 
-        Returns
-        -------
-        Series
-            Indexed by the columns, as ``sex and race``; groups that are too small do not count.
+        Indexed by the columns, as ``sex and race``; groups that are too small do not count.
         """
         told = {}
         for names, groups in groupby(self.groups, key=lambda group: tuple(group.labels)):
@@ -347,20 +342,13 @@ def known_groups(
     for column, way in enumerate(ways):
         for group in way:
             numbers[group.rows, column] = -1 if group.too_small else next(place)
-    lines = iter(
-        measure_groups(
-            problem, numbers, permutations, rngs=rngs, folds=folds, n_jobs=n_jobs, steps=steps
-        )
-    )
+    run: dict[str, Any] = {"rngs": rngs, "folds": folds, "n_jobs": n_jobs, "steps": steps}
+    lines = iter(measure_groups(problem, numbers, permutations, **run))
     norms, kept = problem.norms_and_kept
     steps.tell("known groups", 1)
     return KnownGroups(
         columns=[part.name for part in parts],
-        groups=[
-            group if group.too_small else replace(group, **next(lines))
-            for way in ways
-            for group in way
-        ],
+        groups=[g if g.too_small else replace(g, **next(lines)) for way in ways for g in way],
         n_rows=n_rows,
         n_components=d,
         retained=float(kept.sum() / norms.sum()),
@@ -398,28 +386,22 @@ def _ways(parts: Sequence[Stratum], depth: int, smallest: int) -> list[list[Know
     """Every way to part the rows, by one column or several, as the groups that have rows."""
     ways, total = [], 0
     for chosen in chain.from_iterable(combinations(parts, deep + 1) for deep in range(depth)):
-        ways.append(_way(chosen, smallest))
-        total += len(ways[-1])
-        if total > _MOST:
-            raise InputError(
-                f"{counted(len(parts), 'known column')} have more than {_MOST:,} groups. "
-                f"Lower {parameter_label('depth')}, or pass fewer columns."
-            )
-    return ways
-
-
-def _way(chosen: Sequence[Stratum], smallest: int) -> list[KnownGroup]:
-    cells = pd.DataFrame(np.column_stack([part.codes for part in chosen]))
-    groups = []
-    for _, rows in sorted(cells.groupby(list(cells)).indices.items()):
-        each = [(part, int(part.codes[rows[0]])) for part in chosen]
-        groups.append(
-            KnownGroup(
+        cells, way = pd.DataFrame(np.column_stack([part.codes for part in chosen])), []
+        for _, rows in sorted(cells.groupby(list(cells)).indices.items()):
+            each = [(part, int(part.codes[rows[0]])) for part in chosen]
+            group = KnownGroup(
                 conditions=tuple(part.conditions[code] for part, code in each),
                 labels={part.name: part.labels[code] for part, code in each},
                 rows=rows,
                 n_rows=len(cells),
                 too_small=not smallest <= len(rows) <= len(cells) - smallest,
             )
-        )
-    return groups
+            way.append(group)
+        ways.append(way)
+        total += len(way)
+        if total > _MOST:
+            raise InputError(
+                f"{counted(len(parts), 'known column')} have more than {_MOST:,} groups. "
+                f"Lower {parameter_label('depth')}, or pass fewer columns."
+            )
+    return ways

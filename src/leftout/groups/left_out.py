@@ -1,7 +1,5 @@
 """A left-out group beside the rest, as a value."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property

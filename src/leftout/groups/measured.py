@@ -1,7 +1,5 @@
 """Losses of given groups, from their moments."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +23,6 @@ class Measured(NamedTuple):
     n_groups: int
 
     def moments(self) -> Moments:
-        """Of each group."""
         return self.built.problem.split(self.labels, self.n_groups)
 
     def losses(self) -> Array:

@@ -1,7 +1,5 @@
 """The outcome: how a target that the search never saw differs between the group and the rest."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -89,7 +87,8 @@ class Outcome(Serializable):
 
     def sides(self) -> tuple[str, str]:
         """The figures of the left-out group and of the rest, as text."""
-        return self._shown(self.left_out.value), self._shown(self.rest.value)
+        unit = "" if self.kind == "mean" else "%"
+        return self._figure(self.left_out.value, unit), self._figure(self.rest.value, unit)
 
     @property
     def shown(self) -> dict[str, str]:
@@ -100,9 +99,6 @@ class Outcome(Serializable):
             "rest": self._with_interval(self.rest, "%" if rate else "", ""),
             "gap": self._with_interval(self.gap, " points" if rate else "", "+"),
         }
-
-    def _shown(self, value: float) -> str:
-        return self._figure(value, "" if self.kind == "mean" else "%")
 
     def _figure(self, value: float, unit: str, sign: str = "") -> str:
         if unit and not np.isnan(value):

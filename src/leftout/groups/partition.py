@@ -1,9 +1,8 @@
 """The estimator: a loss, a solver, and what people want to know of the partition found."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -22,21 +21,12 @@ from leftout.linalg.assignment import Partition, assign, row_values, side_weight
 from leftout.linalg.bounds import certified_bound
 from leftout.linalg.losses import CENTERINGS, LOSSES, Array, Loss, kept_by, mean_disparity, signed
 from leftout.linalg.moments import SparseRows, blocks
-from leftout.linalg.problem import Labels, Problem, n_nearest
+from leftout.linalg.problem import Labels, Problem, labelled, n_nearest
 from leftout.representation.base import Representation, features_of
 from leftout.running import clean_interrupts, one_thread, warn
 from leftout.settings import AUTO
-from leftout.solvers import (
-    SOLVERS,
-    Alternating,
-    Annealing,
-    Greedy,
-    SearchResult,
-    Solver,
-    SolverContext,
-    Sorting,
-)
-from leftout.solvers.base import silent
+from leftout.solvers import SOLVERS, Alternating, Annealing, Greedy, Sorting
+from leftout.solvers.base import SearchResult, Solver, SolverContext, silent
 from leftout.solvers.multi import maximise
 
 
@@ -56,15 +46,10 @@ class GroupRule(NamedTuple):
     offsets: Array  # of each group
 
     @classmethod
-    def of(cls, built: SearchProblem, found: Partition) -> GroupRule:
-        """Of a partition that a search has found."""
-        return cls(
-            loss=built.problem.loss,
-            shared=built.representation,
-            own=np.stack([built.table.in_columns(W) for W in found.own]),
-            sizes=found.sizes,
-            offsets=score_offsets(built.problem, found.own, found.sizes),
-        )
+    def of(cls, built: SearchProblem, found: Partition) -> Self:
+        own = np.stack([built.table.in_columns(W) for W in found.own])
+        offsets = score_offsets(built.problem, found.own, found.sizes)
+        return cls(built.problem.loss, built.representation, own, found.sizes, offsets)
 
     def row_losses(self, X: Array) -> Array:
         """What rows would add to the loss of each side: (sides, rows)."""
@@ -84,11 +69,9 @@ class GroupRule(NamedTuple):
         if len(sizes) > 1:
             every = [losses.shape[1] - sum(sizes), *sizes]
             return assign(losses.T * side_weights(every), every).labels
-        labels = np.zeros(losses.shape[1], dtype=np.int8)
         order = np.argsort(-self.scores(losses)[0], kind="stable")
         taken = sizes[0] if weights is None else n_nearest(weights[order], sizes[0])
-        labels[order[:taken]] = 1
-        return labels
+        return labelled(order[:taken], len(order))
 
 
 def score_offsets(problem: Problem, own: Array, sizes: NDArray[Any]) -> Array:
@@ -256,19 +239,14 @@ class MaxDisparityPartition(BaseEstimator):
             what 100 average rows weigh. The group is the rows whose scores are highest, by unit of
             weight, until theirs comes nearest to the size. Rows of weight 0 are labelled as new
             rows would be. For one group, by the default solver and loss.
-
-        Returns
-        -------
-        self
         """
         solver = self._check_names()
         matrix = self._check_table(X, reset=True)
         rows, counting, weights = Counted.of(matrix, sample_weight)
         if weights is not None:
             self._check_weighted(solver)
-        if isinstance(matrix, SparseRows) and (
-            not isinstance(solver, Alternating) or self.n_groups != 1
-        ):
+        alternating = isinstance(solver, Alternating) and self.n_groups == 1
+        if isinstance(matrix, SparseRows) and not alternating:
             raise InputError(
                 "A large sparse table is searched for one left-out group, by the solver "
                 "'alternating', but others were asked for. Use "
@@ -324,7 +302,7 @@ class MaxDisparityPartition(BaseEstimator):
 
         ``X`` has the names of the features. Of rows elsewhere, the ``bound`` has to be known, too.
         """
-        self._see(X, reset=True)
+        validate_data(self, X, reset=True, skip_check_array=True)
         if result is None:
             with one_thread(built.problem.X.size <= SMALL):
                 return self._search(self._check_names(), built, 1, None)
@@ -337,11 +315,8 @@ class MaxDisparityPartition(BaseEstimator):
     def _search(
         self, solver: Solver, built: SearchProblem, n_groups: int, sizes: list[int] | None
     ) -> Self:
-        context = SolverContext(
-            rng=generator(self.random_state),
-            n_jobs=self.n_jobs,
-            tell=_to_stderr if self.verbose else silent,
-        )
+        tell = partial(print, "leftout:", file=sys.stderr) if self.verbose else silent
+        context = SolverContext(rng=generator(self.random_state), n_jobs=self.n_jobs, tell=tell)
         result = maximise(solver, built.problem, n_groups, sizes, context)
         return self._set_attributes(built, result, n_groups + 1)
 
@@ -368,9 +343,8 @@ class MaxDisparityPartition(BaseEstimator):
             name: Both(*getattr(self, f"{name}_")[[group, 0]].tolist())
             for name in ("sizes", "losses", "retained", "retained_own")
         }
-        weights = None
-        if self.weighted_sizes_.dtype.kind == "f":
-            weights = Both(*self.weighted_sizes_[[group, 0]].tolist())
+        sizes = self.weighted_sizes_
+        weights = Both(*sizes[[group, 0]].tolist()) if sizes.dtype.kind == "f" else None
         return LeftOut(
             weights=weights,
             mask=self.labels_ == group,
@@ -417,11 +391,8 @@ class MaxDisparityPartition(BaseEstimator):
     def loss_samples(self, X: Any) -> Array:
         """What each row adds to the loss of a side it is on, under that side's components.
 
-        Returns
-        -------
-        array of shape (m, ``n_groups_ + 1``)
-            On the rest's side and on the left-out group's, or groups'. Averaged over the rows of a
-            side of ``fit``, this is that side's entry in ``losses_``.
+        A column for the rest's side and one for each group's. Averaged over the rows of a side of
+        ``fit``, this is that side's entry in ``losses_``.
         """
         rule, rows = self._rule, self._check_table(X, reset=False)
         parts = blocks(*rows.shape) if isinstance(rows, SparseRows) else [slice(None)]
@@ -430,13 +401,9 @@ class MaxDisparityPartition(BaseEstimator):
     @property
     def _rule(self) -> GroupRule:
         check_is_fitted(self)
-        return GroupRule(
-            loss=Loss.named(self.loss, self.centering),
-            shared=self.representation_,
-            own=self.group_components_,
-            sizes=self.weighted_sizes_,
-            offsets=np.ravel(self.offset_),
-        )
+        loss, offsets = Loss.named(self.loss, self.centering), np.ravel(self.offset_)
+        own, sizes = self.group_components_, self.weighted_sizes_
+        return GroupRule(loss, self.representation_, own, sizes, offsets)
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """Assign rows, new or old, to the rest (0) or a left-out group (from 1) by their score.
@@ -501,12 +468,9 @@ class MaxDisparityPartition(BaseEstimator):
     def _check_table(self, X: Any, reset: bool) -> Array:
         """Names are checked on the table as it came, values on its matrix."""
         matrix = check_features(features_of(self.representation, X), min_features=2 if reset else 1)
-        self._see(X if hasattr(X, "shape") or hasattr(X, "columns") else matrix, reset)
+        named = hasattr(X, "shape") or hasattr(X, "columns")
+        validate_data(self, X if named else matrix, reset=reset, skip_check_array=True)
         return matrix
-
-    def _see(self, X: Any, reset: bool) -> None:
-        """Learn the names of the features, or compare them."""
-        validate_data(self, X, reset=reset, skip_check_array=True)
 
     def _set_attributes(self, built: SearchProblem, result: SearchResult, n_sides: int) -> Self:
         """Set what people ask of a partition."""
@@ -555,7 +519,3 @@ class MaxDisparityPartition(BaseEstimator):
         if result.sweeps is not None:
             self.epoch_labels_ = result.sweeps
         return self
-
-
-def _to_stderr(message: str) -> None:
-    print(f"leftout: {message}", file=sys.stderr)

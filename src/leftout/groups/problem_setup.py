@@ -1,9 +1,7 @@
 """From a checked matrix to the problem that a search is given."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import linalg
@@ -42,7 +40,7 @@ class SearchProblem(NamedTuple):
     explained: Array
     representation: Representation  # what is shared, in the table's columns
 
-    def resized(self, smallest: int | None = None, size: int | None = None) -> SearchProblem:
+    def resized(self, smallest: int | None = None, size: int | None = None) -> Self:
         """The table's problem with other sizes allowed."""
         smallest = self.problem.min_size if smallest is None else smallest
         problem = replace(self.problem, min_size=smallest, group_size=size)
@@ -116,12 +114,9 @@ def build_problem(
 
 def fitted_here(table: Summary, components: Array) -> Representation:
     """The PCA of a table as a representation."""
+    d, n = components.shape
     return Representation(
-        name="PCA",
-        rank=len(components),
-        n_features=len(table.mean),
-        origin=table.mean,
-        components=components,
+        name="PCA", rank=d, n_features=n, origin=table.mean, components=components
     )
 
 
@@ -180,14 +175,9 @@ def _turned(problem: Problem, principal: Shared | None) -> tuple[Problem, Array]
         axes = principal.axes
         V, turned = np.eye(len(axes))[:d], np.diag(principal.eigenvalues)
     left = np.cumsum(np.diagonal(turned)[d:])
-    turned_problem = replace(
-        problem,
-        X=problem.X @ axes.T,
-        V=V,
-        pooled=Moments(count, total @ axes.T, turned[None], origin, kept),
-        leading=d + 1 + int(np.searchsorted(left, _NEARLY_ALL * left[-1])),
-    )
-    return turned_problem, axes
+    leading = d + 1 + int(np.searchsorted(left, _NEARLY_ALL * left[-1]))
+    pooled = Moments(count, total @ axes.T, turned[None], origin, kept)
+    return replace(problem, X=problem.X @ axes.T, V=V, pooled=pooled, leading=leading), axes
 
 
 def _check_own_means(problem: Problem) -> None:
@@ -203,18 +193,6 @@ def _check_own_means(problem: Problem) -> None:
         )
 
 
-_EPS = float(np.finfo(float).eps)
-
-
-def leading_axes(variances: Array, d: int) -> int:
-    """How many principal axes are looked at: all or, of many, those of nearly all the variance."""
-    n = len(variances)
-    if n <= WIDE:
-        return n
-    held = np.cumsum(variances)
-    return min(n, max(d + 1, 1 + int(np.searchsorted(held, _MOST_OF_ALL * held[-1]))))
-
-
 class Rows(NamedTuple):
     """A table in its principal axes."""
 
@@ -226,11 +204,12 @@ class Rows(NamedTuple):
     weights: Array | None = None  # what each row counts; rows then have the roots as factors
 
     @classmethod
-    def of(cls, problem: Problem) -> Rows:
+    def of(cls, problem: Problem) -> Self:
         """Without the axes along which nothing varies."""
         shared = shared_pca(problem.loss, problem.pooled, problem.d)
         values = shared.eigenvalues
-        n = int(np.sum(values > values[0] * max(problem.n_rows, len(values)) * _EPS))
+        least = values[0] * max(problem.n_rows, len(values)) * np.finfo(float).eps
+        n = int(np.sum(values > least))
         axes = shared.axes[: max(n, problem.d + 1)]
         Z, kept = np.ascontiguousarray(problem.rows() @ axes.T), problem.norms_and_kept[1]
         shift = 0.0
@@ -248,19 +227,19 @@ class Rows(NamedTuple):
 
     @property
     def all_kept(self) -> Array:
-        """What is kept of each row."""
         return self.kept + self._shifts
 
     def weight(self, mask: Mask) -> float:
-        """What some rows count together."""
         return int(mask.sum()) if self.weights is None else float(self.weights[mask].sum())
 
-    def leading(self) -> Rows:
+    def leading(self) -> Self:
         """The same in the leading axes alone, where there are many: much quicker to search."""
-        q = leading_axes(self.eigenvalues, self.d)
-        return self._replace(
-            Z=np.ascontiguousarray(self.Z[:, :q]), eigenvalues=self.eigenvalues[:q]
-        )
+        if len(self.eigenvalues) <= WIDE:
+            return self
+        held = np.cumsum(self.eigenvalues)
+        q = max(self.d + 1, 1 + int(np.searchsorted(held, _MOST_OF_ALL * held[-1])))
+        Z = np.ascontiguousarray(self.Z[:, :q])
+        return self._replace(Z=Z, eigenvalues=self.eigenvalues[:q])
 
     def difference(self, mask: Mask) -> float:
         """Loss of some rows minus that of the others; 0 where either is empty."""
@@ -275,5 +254,4 @@ class Rows(NamedTuple):
 
     @property
     def residuals(self) -> Array:
-        """What is left of each row."""
         return np.einsum("ij,ij->i", self.Z, self.Z) - self.kept

@@ -11,14 +11,12 @@ eigenvalues, which are most of its work, are taken only where bounds allow enoug
 - A longer conjunction is listed only if it is better than its parts, which are weighed first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,12 +191,12 @@ class Candidates(NamedTuple):
     floors: Array  # what quality is enough
     n_names: int = 0  # subgroups of an allowed size that they are some of
 
-    def take(self, places: NDArray[np.intp]) -> Candidates:
+    def take(self, places: NDArray[np.intp]) -> Self:
         arrays: dict[str, Any] = {name: getattr(self, name)[places] for name in _ARRAYS}
         return self._replace(keys=[self.keys[place] for place in places], **arrays)
 
     @classmethod
-    def joined(cls, parts: list[Candidates]) -> Candidates:
+    def joined(cls, parts: list[Self]) -> Self:
         arrays = {name: np.concatenate([getattr(p, name) for p in parts]) for name in _ARRAYS}
         keys = [key for part in parts for key in part.keys]
         return cls(keys=keys, n_names=sum(part.n_names for part in parts), **arrays)
@@ -332,10 +330,7 @@ class SubgroupSearch:
             yield Candidates.joined(held)
 
     def _weigh(
-        self,
-        some: Candidates,
-        floor: Callable[[list[Subgroup]], float],
-        found: list[Subgroup],
+        self, some: Candidates, floor: Callable[[list[Subgroup]], float], found: list[Subgroup]
     ) -> tuple[float, int]:
         """Add the candidates above a floor that rises with those found, best bounds first.
 
@@ -438,18 +433,18 @@ class SubgroupSearch:
         return self._of_bins[column]
 
     def listed(self, subgroups: list[Subgroup], top: int, distinct: bool = True) -> list[Line]:
-        """The best subgroups, each of which says something new if they are to be ``distinct``."""
-        return (greedy_cover if distinct else ranked)(self._order(subgroups), self.mask, top)
+        """The best subgroups, each of which says something new if they are to be ``distinct``.
 
-    def _order(self, subgroups: list[Subgroup]) -> list[Subgroup]:
-        """By falling quality; of those as good as equal, the easiest to read first."""
+        Of those as good as equal, the easiest to read come first.
+        """
         scale = max((abs(one.quality) for one in subgroups), default=1.0)
 
         def key(one: Subgroup) -> tuple[float, int, float, Key]:
             effort = sum(map(self._effort, one.key))
             return -round(one.quality / scale, 9), len(one.key), effort, one.key
 
-        return sorted(subgroups, key=key)
+        ordered = sorted(subgroups, key=key)
+        return (greedy_cover if distinct else ranked)(ordered, self.mask, top)
 
     def _effort(self, at: tuple[int, int]) -> float:
         """How hard a condition is to read: a second bound counts half."""
@@ -465,7 +460,6 @@ class SubgroupSearch:
         return float(self.rows.weight(mask) ** self.query.weight) * self.rows.difference(mask)
 
     def mask(self, key: Key) -> Mask:
-        """The rows of a subgroup."""
         return reduce(np.logical_and, (self.columns[c].mask(span) for c, span in key))
 
     def conditions(self, key: Key) -> tuple[Condition, ...]:

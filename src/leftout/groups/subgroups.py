@@ -1,7 +1,5 @@
 """Subgroups: conditions on raw columns that name the rows a shared PCA represents badly."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -23,13 +21,7 @@ from leftout.groups.decomposition import LossParts
 from leftout.groups.outcome import Outcome, outcomes
 from leftout.groups.problem_setup import Rows, build_problem
 from leftout.groups.sizes import smallest_named
-from leftout.groups.subgroup_search import (
-    BINS,
-    Key,
-    SubgroupQuery,
-    SubgroupSearch,
-    conditions_on,
-)
+from leftout.groups.subgroup_search import BINS, Key, SubgroupQuery, SubgroupSearch, conditions_on
 from leftout.linalg.significance import can_tell, describe_p
 from leftout.representation.base import features_of
 from leftout.running import Report, Steps, clean_interrupts, one_thread
@@ -291,10 +283,6 @@ def named_groups(
         average rows, shares are of the weight, and losses count rows so often; outcomes are those
         of rows.
 
-    Returns
-    -------
-    NamedGroups
-
     Examples
     --------
     >>> import numpy as np, pandas as pd
@@ -323,9 +311,8 @@ def named_groups(
     steps = Steps(2, progress)
     steps.tell("names")
     with one_thread():
-        problem = build_problem(
-            matrix, n_components, representation=representation, weights=weights
-        ).problem
+        given: dict[str, Any] = {"representation": representation, "weights": weights}
+        problem = build_problem(matrix, n_components, **given).problem
         rows = Rows.of(problem)
         smallest = smallest_named(min_group_size, len(matrix), problem.d, _SHARE)
         query = SubgroupQuery(smallest, float(weight), depth)

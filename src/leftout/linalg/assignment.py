@@ -19,12 +19,10 @@ moved along the cheapest paths from sides with too many rows to sides with too f
 prices is best for the sizes that it has, and stays best along cheapest paths: the end is exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,20 +53,19 @@ class Partition:
         labels: Labels,
         n_sides: int = 2,
         own: Array | None = None,
-        before: Partition | None = None,
-    ) -> Partition:
+        before: Self | None = None,
+    ) -> Self:
         """Losses, and components if these are not known; a step from the partition ``before``."""
         losses, own = problem.losses(labels, own, n_sides)
         return cls(labels, losses, own, weights=problem.weights).after(before)
 
-    def after(self, before: Partition | None) -> Partition:
+    def after(self, before: Self | None) -> Self:
         """The partition as one step from another, whose trail it goes on with."""
         moved = int(np.sum(self.labels != (0 if before is None else before.labels)))
         return replace(self, trail=(*(before.trail if before else ()), (self.value, moved)))
 
     @property
     def disparities(self) -> Array:
-        """Each group's loss minus the rest's."""
         return self.losses[1:] - self.losses[0]
 
     @property
@@ -86,16 +83,10 @@ class Partition:
         """Rows of the first group, which may be the only one."""
         return round(float(self.sizes[1]))
 
-    def reordered(self, order: Sequence[int] | NDArray[np.intp]) -> Partition:
+    def reordered(self, order: Sequence[int] | NDArray[np.intp]) -> Self:
         """The partition with its sides in another order."""
         labels = np.argsort(order).astype(np.int8)[self.labels]
         return replace(self, labels=labels, losses=self.losses[order], own=self.own[order])
-
-    def by_falling_loss(self) -> Partition:
-        """The groups in the order of their losses, the largest first."""
-        return self.reordered(
-            np.concatenate([[0], 1 + np.argsort(-self.losses[1:], kind="stable")])
-        )
 
 
 def row_values(problem: Problem, own: Array, sizes: Sequence[int]) -> Array:
@@ -124,20 +115,11 @@ class Assignment(NamedTuple):
 
 
 def assign(values: Array, sizes: Sequence[int], prices: Array | None = None) -> Assignment:
-    """The assignment with the largest sum of values; ties go by index.
+    """The assignment with the largest sum of values, of shape (m, sides); ties go by index.
 
-    Parameters
-    ----------
-    values : array of shape (m, sides)
-    sizes : sequence of int
-        Rows of each side, from 1; they add up to ``m``.
-    prices : array of shape (sides,), optional
-        Where to start from; the answer is as good from anywhere.
-
-    Notes
-    -----
-    The prices returned lie in the middle of those that are right: a row of values unseen goes to
-    the side where its value less the price is largest.
+    Sizes are from 1 and add up to ``m``. Whatever prices it starts from, the answer is as good; its
+    own lie in the middle of those that are right: a row of values unseen goes to the side where its
+    value less the price is largest.
 
     Examples
     --------
@@ -152,9 +134,8 @@ def assign(values: Array, sizes: Sequence[int], prices: Array | None = None) -> 
     while (excess := np.bincount(labels, minlength=sides) - wanted).any():
         source, lacking = int(np.argmax(excess > 0)), np.flatnonzero(excess < 0)
         costs = _moving_costs(values, labels)
-        lengths, before = csgraph.dijkstra(
-            _reduced(costs, p), indices=source, return_predecessors=True
-        )
+        graph = _reduced(costs, p)
+        lengths, before = csgraph.dijkstra(graph, indices=source, return_predecessors=True)
         target = int(lacking[np.argmin(lengths[lacking])])
         p = p - np.minimum(lengths, lengths[target])
         path = [target]

@@ -66,8 +66,6 @@ bounds the group's total ``excess`` loss. So does the sum of the residuals: the 
 counts.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -102,13 +100,8 @@ def certified_bound(problem: Problem, size: float) -> float:
     rows, weights = problem.rows(order[:touched]), problem.weights_of(order)
     if weights is not None:
         rows /= np.sqrt(weights[:touched, None])
-    ceiling = Ceiling(
-        X=rows,
-        r=problem.reach[order],
-        size=size,
-        d=problem.loss.rank(problem.d, n),
-        weights=weights,
-    )
+    d = problem.loss.rank(problem.d, n)
+    ceiling = Ceiling(X=rows, r=problem.reach[order], size=size, d=d, weights=weights)
     most = ceiling.lowest()[0] + _ROUNDING * float(problem.norms_and_kept[0].max())
     return problem.disparity_bound(most, size)
 
@@ -250,11 +243,8 @@ class StreamingBound:
         lengths = np.einsum("ij,ij->i", Z, Z)
         w = np.clip((r - self.cap) / np.maximum(lengths, np.finfo(float).tiny), 0.0, 1.0)
         terms = r - w * lengths
-        return RowExcess(
-            (Z.T * w) @ Z,
-            float(np.maximum(terms - self.level, 0.0).sum()),
-            float(norms.max()),
-        )
+        excess = float(np.maximum(terms - self.level, 0.0).sum())
+        return RowExcess((Z.T * w) @ Z, excess, float(norms.max()))
 
     def merge(self, a: RowExcess, b: RowExcess) -> RowExcess:
         return RowExcess(a.spread + b.spread, a.excess + b.excess, max(a.longest, b.longest))
@@ -268,18 +258,7 @@ class StreamingBound:
 def exceeding(
     n_rows: int, sample: Array, loss: Loss, V: Array, origin: Array, size: int
 ) -> StreamingBound:
-    """The pass for a low ceiling of groups of ``size`` rows.
-
-    Parameters
-    ----------
-    n_rows : int
-        Of the table.
-    sample : array
-        Some of its rows, at random.
-    loss, V, origin
-        The loss, the shared components, and what they are about.
-    size : int
-    """
+    """The pass for a low ceiling of groups of ``size`` rows, by a random sample of the table's."""
     X = sample[:: -(-len(sample) // _ENOUGH)] - origin
     norms = np.einsum("ij,ij->i", X, X)
     r = row_reach(loss, norms, np.sum((X @ V.T) ** 2, axis=1))

@@ -1,7 +1,5 @@
 """Equal rows: which rows of a table are distinct, and how often each of them occurs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -62,15 +60,6 @@ def agreeing_but_for_one(X: Array) -> Iterator[NDArray[np.uint64]]:
     """For each column in turn, a number for every row: equal where rows agree on all others.
 
     Two rows that do not agree share a number once in about 2^64 pairs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[1.0, 2.0], [0.0, 2.0], [1.0, 3.0]])
-    >>> for names in agreeing_but_for_one(X):
-    ...     print(names[0] == names[1], names[0] == names[2])
-    True False
-    False True
     """
     hashes = _hashes(X)
     whole = hashes.sum(axis=1)

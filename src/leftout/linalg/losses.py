@@ -14,10 +14,8 @@ Each is a quadratic form in a row: ``x'Mx`` with ``M = P_G - P`` and ``M = (P - 
 over the group. :func:`register` adds others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +71,7 @@ class Loss(NamedTuple):
         return min(n, {EXCESS: d, PROJECTION_GAP: 2 * d}.get(self.kind, n))
 
     @classmethod
-    def named(cls, loss: str, centering: str) -> Loss:
+    def named(cls, loss: str, centering: str) -> Self:
         return cls(LOSSES[loss], centering == "paper")
 
 
@@ -169,19 +167,15 @@ def summarise(
             mean = np.zeros(X.shape[1])
             if about_mean:
                 mean = X.mean(axis=0) if weights is None else weights @ X / weights.sum()
-        if weights is not None:
-            rows, back = times_roots(X, mean, weights), None
-            if wide:
-                back, R = linalg.qr(rows.T, mode="economic", check_finite=False)
-                rows = np.ascontiguousarray(R.T)
-            return Summary(
-                rows, build_weighted(rows, weights, labels, n_groups=n_groups), mean, back
-            )
-        if not wide:
+        if weights is None and not wide:
             return Summary(X, build(X, labels, n_groups=n_groups, origin=mean), mean, None)
-        back, R = linalg.qr((X - mean).T, mode="economic", check_finite=False)
-        rows = np.ascontiguousarray(R.T)
-        return Summary(rows, build(rows, labels, n_groups=n_groups), mean, back)
+        rows, back = X - mean if weights is None else times_roots(X, mean, weights), None
+        if wide:
+            back, R = linalg.qr(rows.T, mode="economic", check_finite=False)
+            rows = np.ascontiguousarray(R.T)
+        if weights is None:
+            return Summary(rows, build(rows, labels, n_groups=n_groups), mean, back)
+        return Summary(rows, build_weighted(rows, weights, labels, n_groups=n_groups), mean, back)
 
 
 def signed(components: Array) -> Array:
@@ -205,9 +199,8 @@ def top_components(matrix: Array, d: int) -> Array:
     n = len(matrix)
     # Asking LAPACK for some pairs only pays off where these are few, and matrices large.
     subset = (n - d, n - 1) if n > 96 and 6 * d < n else None
-    vectors = linalg.eigh(
-        matrix, subset_by_index=subset, check_finite=False, driver="evr" if subset else "evd"
-    )[1]
+    driver = "evr" if subset else "evd"
+    _, vectors = linalg.eigh(matrix, subset_by_index=subset, check_finite=False, driver=driver)
     return np.ascontiguousarray(vectors[:, ::-1][:, :d].T)
 
 
@@ -244,10 +237,9 @@ def evaluate(loss: Loss, moments: Moments, V: Array, own: Array | None = None) -
     """
     if own is None:
         own = own_components(loss, moments, len(V))
-    losses = np.empty(len(moments.count))
-    for group, (S, W) in enumerate(zip(moments.second, own, strict=True)):
-        kept = None if moments.kept is None else float(moments.kept[group])
-        losses[group] = basis_loss(loss, S, V, W, kept)
+    kept = [None] * len(own) if moments.kept is None else moments.kept.tolist()
+    groups = zip(moments.second, own, kept, strict=True)
+    losses = np.array([basis_loss(loss, S, V, W, of_group) for S, W, of_group in groups])
     with np.errstate(invalid="ignore"):
         return losses / np.where(moments.count > 0, moments.count, np.nan)
 

@@ -1,9 +1,7 @@
 """Moments of groups of rows, dense or sparse: all that a loss may know."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,11 +44,7 @@ class Moments(NamedTuple):
 class SparseRows:
     """A sparse matrix that stands where an array of rows does: what is read of it is dense.
 
-    Parameters
-    ----------
-    X : scipy.sparse.csr_array of shape (m, n)
-    origin : array of shape (n,) or None
-        What products take away from every row.
+    Products take the ``origin``, where there is one, away from every row.
     """
 
     def __init__(self, X: Any, origin: Array | None = None) -> None:
@@ -66,9 +60,9 @@ class SparseRows:
         rows: Array = self.X[index].toarray()
         return rows
 
-    def some(self, index: Any, origin: Array | None = None) -> SparseRows:
+    def some(self, index: Any, origin: Array | None = None) -> Self:
         """Some rows, still sparse, about an origin."""
-        return SparseRows(self.X[index], origin)
+        return type(self)(self.X[index], origin)
 
     def __matmul__(self, B: Array) -> Array:
         product: Array = self.X @ B
@@ -82,7 +76,6 @@ class SparseRows:
         return squares - 2.0 * (self.X @ self.origin) + self.origin @ self.origin
 
     def mean(self, axis: int = 0) -> Array:
-        """Means of columns."""
         return np.asarray(self.X.mean(axis=axis), dtype=np.float64)
 
     @property
@@ -127,19 +120,9 @@ def build(
     n_groups: int = 1,
     origin: ArrayLike = 0.0,
 ) -> Moments:
-    """Take the moments of every group of rows.
+    """Take the moments of every group of rows about an origin.
 
-    Parameters
-    ----------
-    X : array of shape (m, n)
-    labels : array of shape (m,), optional
-        The group of each row, 0 to ``n_groups - 1``; None puts all rows in group 0.
-    n_groups : int
-    origin : array of shape (n,) or float
-        The point the moments are taken about.
-
-    Notes
-    -----
+    ``labels`` are the group of each row, 0 to ``n_groups - 1``; None puts all rows in group 0.
     O(m n^2) time, O(n_groups n^2) memory besides one block of rows.
 
     Examples
@@ -153,9 +136,8 @@ def build(
     origin = np.array(np.broadcast_to(np.asarray(origin, dtype=np.float64), n))
     if isinstance(X, SparseRows) and X.pays_off and not near_origin(X[:FIRST]).any():
         return Moments(*X.sums(labels, n_groups, origin), origin)
-    result = Moments(
-        np.zeros(n_groups), np.zeros((n_groups, n)), np.zeros((n_groups, n, n)), origin
-    )
+    sums = np.zeros(n_groups), np.zeros((n_groups, n)), np.zeros((n_groups, n, n))
+    result = Moments(*sums, origin)
     sizes = np.array([m]) if labels is None else np.bincount(labels, minlength=n_groups)
     # Picking out rows costs more than their products: the largest group is what the others leave.
     largest = int(sizes.argmax())
@@ -176,8 +158,8 @@ def build(
                 part = np.take(rows, index, axis=0, out=buffers[1, : len(index)], mode="clip")
                 _add(result, group, part)
         for group in others:
-            for sums in result[:3]:
-                sums[largest] -= sums[group]
+            for field in sums:
+                field[largest] -= field[group]
     return result
 
 
@@ -198,11 +180,7 @@ def times_roots(X: Array, origin: ArrayLike, weights: Array) -> Array:
 
 
 def build_weighted(
-    rows: Array,
-    weights: Array,
-    labels: NDArray[np.integer] | None = None,
-    *,
-    n_groups: int = 1,
+    rows: Array, weights: Array, labels: NDArray[np.integer] | None = None, *, n_groups: int = 1
 ) -> Moments:
     """Moments of rows that count as often as their weights say, which are times the roots of these.
 
@@ -217,9 +195,8 @@ def build_weighted(
     """
     group = np.zeros(len(rows), dtype=np.intp) if labels is None else labels
     each = np.sqrt(weights) * (group == np.arange(n_groups)[:, None])
-    return build(rows, labels, n_groups=n_groups)._replace(
-        count=np.bincount(group, weights, n_groups).astype(np.float64), total=each @ rows
-    )
+    count = np.bincount(group, weights, n_groups).astype(np.float64)
+    return build(rows, labels, n_groups=n_groups)._replace(count=count, total=each @ rows)
 
 
 def merge(a: Moments, b: Moments) -> Moments:
@@ -307,21 +284,15 @@ def cell_moments(
     largest of these is what the others leave, and its rows are not looked at.
     """
     n = Z.shape[1]
-    counts = np.bincount(codes, minlength=n_cells)
+    sizes, rows = np.bincount(codes, minlength=n_cells), np.arange(len(codes))
     result = np.zeros((n_cells, n, n))
-    spared = np.empty(0, dtype=np.intp)
     if known is not None:
-        parts = counts.reshape(len(known), -1)
+        parts = sizes.reshape(len(known), -1)
         spared = np.arange(len(known)) * parts.shape[1] + parts.argmax(axis=1)
-    visited = np.ones(n_cells, dtype=bool)
-    visited[spared] = False
+        sizes[spared] = 0
+        rows = np.flatnonzero(sizes[codes])
     small = codes.astype(np.uint16) if n_cells <= 1 << 16 else codes  # sorted by their digits
-    if len(spared):
-        rows = np.flatnonzero(visited[codes])
-        order = rows[np.argsort(small[rows], kind="stable")]
-    else:
-        order = np.argsort(small, kind="stable")
-    sizes = np.where(visited, counts, 0)
+    order = rows[np.argsort(small[rows], kind="stable")]
     stops = np.cumsum(sizes)
     for cell in np.flatnonzero(sizes):
         part = Z[order[stops[cell] - sizes[cell] : stops[cell]]]

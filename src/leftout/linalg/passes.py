@@ -5,8 +5,6 @@ the rows runs it: blocks of an array here, parts of files or the workers of a cl
 What moves is what a pass returns, never the table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar

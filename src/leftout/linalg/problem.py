@@ -1,11 +1,9 @@
 """What a solver is given: a table, a loss bound to it, and the sizes it may choose."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +36,30 @@ Labels = NDArray[np.int8]
 
 # Rows beyond the cut that a ranking still holds.
 MARGIN = 8
+
+
+def labelled(rows: NDArray[np.intp], n_rows: int) -> Labels:
+    """1 for some rows, 0 for the others."""
+    labels = np.zeros(n_rows, dtype=np.int8)
+    labels[rows] = 1
+    return labels
+
+
+class Ranking(NamedTuple):
+    """Rows by falling score, the first that are ``taken`` are the group."""
+
+    rows: NDArray[np.intp]
+    scores: Array
+    taken: int
+
+    def labels(self, n_rows: int) -> Labels:
+        """The group's rows, labelled 1."""
+        return labelled(self.rows[: self.taken], n_rows)
+
+    @property
+    def cut(self) -> tuple[float, float]:
+        """The lowest score in the group, and the highest outside of it."""
+        return float(self.scores[self.taken - 1]), float(self.scores[self.taken])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,9 +117,9 @@ class Problem:
         """What some rows count, where they have weights."""
         return None if self.weights is None else self.weights[index]
 
-    def by_weight(self, totals: Array, index: Any = slice(None)) -> Array:
+    def by_weight(self, totals: Array) -> Array:
         """What rows add for each unit of their weight."""
-        return totals if self.weights is None else totals / self.weights[index]
+        return totals if self.weights is None else totals / self.weights
 
     def reaching(self, order: NDArray[np.intp], size: float) -> int:
         """How many of the rows in an order together count at least so much."""
@@ -105,7 +127,7 @@ class Problem:
             return min(int(size), len(order))
         return min(int(np.searchsorted(np.cumsum(self.weights[order]), size)) + 1, len(order))
 
-    def narrow(self) -> Problem:
+    def narrow(self) -> Self:
         """The problem in its leading axes alone; itself where the axes are others."""
         q = self.leading
         if q is None:
@@ -120,8 +142,7 @@ class Problem:
     def norms_and_kept(self) -> tuple[Array, Array]:
         """Squared length of every row, and what the shared components keep of it."""
         norms, kept = np.empty(len(self.X)), np.empty(len(self.X))
-        for block in self._blocks(len(self.X)):
-            rows = self._factors(block)
+        for block, rows in self._factors():
             sparse = isinstance(rows, SparseRows)
             norms[block] = rows.norms() if sparse else np.einsum("ij,ij->i", rows, rows)
             if self.kept is None:
@@ -129,16 +150,15 @@ class Problem:
                 kept[block] = np.einsum("ij,ij->i", Y, Y)
         return norms, kept if self.kept is None else self.kept
 
-    def _factors(self, index: Any) -> Any:
-        """Rows about the origin for products with components, still sparse where they came so."""
+    def _factors(self) -> Iterator[tuple[slice, Any]]:
+        """Blocks of rows about the origin, for products with components.
+
+        Rows that came sparse stay so: of these, the products alone are dense.
+        """
         X: Any = self.X
         sparse = isinstance(X, SparseRows)
-        return X.some(index, self.pooled.origin) if sparse else self.rows(index)
-
-    def _blocks(self, n_rows: int) -> Iterator[slice]:
-        """Blocks for such products; of sparse rows these alone are dense."""
-        sparse = isinstance(self.X, SparseRows)
-        return blocks(n_rows, self.d if sparse else self.X.shape[1])
+        for block in blocks(len(X), self.d if sparse else X.shape[1]):
+            yield block, X.some(block, self.pooled.origin) if sparse else self.rows(block)
 
     @cached_property
     def reach(self) -> Array:
@@ -147,7 +167,6 @@ class Problem:
 
     @cached_property
     def by_reach(self) -> NDArray[np.intp]:
-        """Rows by falling reach."""
         return np.argsort(-self.reach, kind="stable")
 
     def bound(self, size: int) -> float:
@@ -210,25 +229,24 @@ class Problem:
             own = own_components(self.loss, moments, self.d)
         return evaluate(self.loss, moments, self.V, own), own
 
-    def row_losses(self, own: Array, index: Any = slice(None)) -> Array:
+    def row_losses(self, own: Array) -> Array:
         """What each row would add to the loss of each side, rest first, shape (sides, rows)."""
-        kept = self.norms_and_kept[1][index]
+        kept = self.norms_and_kept[1]
         result = np.empty((len(own), len(kept)))
-        for block in self._blocks(len(kept)):
-            rows = self._factors(block if isinstance(index, slice) else index[block])
+        for block, rows in self._factors():
             for side, W in enumerate(own):
                 result[side, block] = row_losses(self.loss, rows, kept[block], self.V, W)
         return result
 
-    def scores(self, own: Array, size: float, index: Any = slice(None)) -> Array:
+    def scores(self, own: Array, size: float) -> Array:
         """How much the disparity gains from each row's being in the group rather than in the rest.
 
         With a row's losses ``a`` and ``b`` under the group's and the rest's components held fixed,
         the disparity is a constant plus the sum over the group of ``a / k + b / (m - k)``; the
         scores are ``k`` times these terms, in units of the loss, and by unit of weight.
         """
-        rest, group = self.row_losses(own, index)
-        return self.by_weight(group + size / (self.n_rows - size) * rest, index)
+        rest, group = self.row_losses(own)
+        return self.by_weight(group + size / (self.n_rows - size) * rest)
 
     def rank(self, own: Array, size: float) -> Ranking:
         """The rows with the highest scores, the group and a few more, best first.
@@ -259,13 +277,13 @@ class Problem:
         total = basis_loss(self.loss, self.pooled.second[0], self.V, own[0], kept)
         return chosen - total / (self.n_rows - size)
 
-    def under_excess(self) -> Problem:
+    def under_excess(self) -> Self:
         """The problem under the loss that climbs are made for."""
         return self if self.loss.own_is_best else replace(self, loss=Loss(EXCESS, own_mean=False))
 
     def part(
         self, rows: Array, rate: float, kept: Array | None = None, weights: Array | None = None
-    ) -> Problem:
+    ) -> Self:
         """The problem on some rows about the origin, as if the table had ``rate`` times its rows.
 
         At rate 1 these are all the rows that may be in the group, and the rest of the table enters
@@ -300,22 +318,3 @@ def n_nearest(weights: Array, size: float) -> int:
     """
     middles = np.cumsum(weights) - 0.5 * weights
     return max(int(np.searchsorted(middles, size, side="right")), 1)
-
-
-class Ranking(NamedTuple):
-    """Rows by falling score, the first that are ``taken`` are the group."""
-
-    rows: NDArray[np.intp]
-    scores: Array
-    taken: int
-
-    def labels(self, n_rows: int) -> Labels:
-        """The group's rows, labelled 1."""
-        labels = np.zeros(n_rows, dtype=np.int8)
-        labels[self.rows[: self.taken]] = 1
-        return labels
-
-    @property
-    def cut(self) -> tuple[float, float]:
-        """The lowest score in the group, and the highest outside of it."""
-        return float(self.scores[self.taken - 1]), float(self.scores[self.taken])

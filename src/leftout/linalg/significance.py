@@ -3,10 +3,8 @@
 In a large table every difference is clear: beside its p-value a claim needs an effect size.
 """
 
-from __future__ import annotations
-
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy import special
@@ -140,12 +138,8 @@ class Estimate(NamedTuple):
 
     @classmethod
     def of(
-        cls,
-        value: float,
-        influence: Array,
-        copies: Distinct | None = None,
-        inflated: float = 1.0,
-    ) -> Estimate:
+        cls, value: float, influence: Array, copies: Distinct | None = None, inflated: float = 1.0
+    ) -> Self:
         """From what each row adds; rows that are copies of each other add once.
 
         Degrees of freedom are Satterthwaite's, for a sum of squares of unequal size.
@@ -158,7 +152,7 @@ class Estimate(NamedTuple):
         return cls(value, math.sqrt(inflated * total), max(freedom, 1.0))
 
     @classmethod
-    def mean_of(cls, values: Array) -> Estimate:
+    def mean_of(cls, values: Array) -> Self:
         """The mean of some numbers; of one or none, its error is not known."""
         n = len(values)
         if n < 2:
@@ -171,13 +165,13 @@ class Estimate(NamedTuple):
         wide = float(special.stdtrit(self.freedom, 0.5 + CONFIDENCE / 2.0)) * self.error
         return Interval(self.value, self.value - wide, self.value + wide)
 
-    def less(self, other: Estimate) -> Estimate:
+    def less(self, other: Self) -> Self:
         """The difference of two that are independent, with Welch's degrees of freedom."""
         a, b = self.error**2, other.error**2
         freedom = 1.0
         if a + b > 0.0:
             freedom = (a + b) ** 2 / (a**2 / self.freedom + b**2 / other.freedom)
-        return Estimate(self.value - other.value, math.sqrt(a + b), freedom)
+        return type(self)(self.value - other.value, math.sqrt(a + b), freedom)
 
     @property
     def p_value(self) -> float | None:

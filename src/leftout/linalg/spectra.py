@@ -205,20 +205,9 @@ def _moved_pairs(p: Array, w: Array) -> tuple[Array, Array]:
 def rank_one(values: Array, vectors: Array, z: Array, sign: float) -> tuple[Array, Array]:
     """Eigenpairs after ``sign x x'`` is added to a matrix whose eigenpairs are given.
 
-    Parameters
-    ----------
-    values, vectors : (n,), (n, n)
-        Eigenvalues, ascending, and their eigenvectors as rows.
-    z : (n,)
-        ``vectors @ x``.
-    sign : 1.0 or -1.0
-
-    Returns
-    -------
-    values, vectors
-        The same, after the change. Poles that tie are set apart and weights of zero raised, both by
-        less than the rounding of the matrix, so that every pole has a root of its own. O(n^2) for
-        the roots and one n x n matrix product.
+    Eigenvalues ascend, eigenvectors are rows, and ``z`` is ``vectors @ x``. Poles that tie are set
+    apart and weights of zero raised, both by less than the rounding of the matrix, so that every
+    pole has a root of its own. O(n^2) for the roots and one n x n matrix product.
     """
     n = values.size
     poles, w, before, reach = np.empty(n), np.empty(n), np.empty((n, n)), 0.0

@@ -8,8 +8,6 @@ the bracket and the rows inside it. Where the bracket was wrong, another pass fo
 one, and the choice is the same.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -21,8 +19,8 @@ from leftout.compiling import kernel
 from leftout.linalg.losses import Array, Loss, form
 from leftout.linalg.moments import Moments, build, merge
 from leftout.linalg.passes import AllRows, Places
+from leftout.linalg.problem import Labels
 
-Labels = NDArray[np.int8]
 Single = NDArray[np.float32]
 
 # What a row is, as far as a pass can tell: these are the labels, and one more.
@@ -189,10 +187,9 @@ class ThresholdGuess:
         middle = self.rate * size
         margin = width * (1.0 + np.sqrt(middle))
         first, last = int(middle - margin), int(middle + margin) + 1
-        return (
-            float(self.scores[last]) if last < len(self.scores) else -np.inf,
-            float(self.scores[min(first, len(self.scores)) - 1]) if first > 0 else np.inf,
-        )
+        low = float(self.scores[last]) if last < len(self.scores) else -np.inf
+        high = float(self.scores[min(first, len(self.scores)) - 1]) if first > 0 else np.inf
+        return low, high
 
 
 class Chosen(NamedTuple):

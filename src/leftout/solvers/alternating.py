@@ -1,10 +1,9 @@
 """Our own search, the default: alternate between the group's rows and the group's components."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
+from operator import attrgetter
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -41,6 +40,8 @@ _SHARE, _DOUBT = 16, 0.25
 _PROFILE_ENDS, _PROFILE_SHARE = 7, 40
 # Sizes nearer to the best than this share of it are left to the exchanges.
 _FINEST = 0.1
+
+_value = attrgetter("value")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,18 +156,10 @@ def _passed_over(problem: Problem) -> bool:
     return problem.X.size > STREAMED_ABOVE and simple
 
 
-def _value(found: Partition) -> float:
-    return found.value
-
-
 def as_result(found: Partition, stopped: str) -> SearchResult:
     """What a search found, and the way to it."""
-    return SearchResult(
-        labels=found.labels,
-        own=found.own,
-        history=as_history(*zip(*found.trail, strict=True)),
-        stopped=stopped,
-    )
+    history = as_history(*zip(*found.trail, strict=True))
+    return SearchResult(labels=found.labels, own=found.own, history=history, stopped=stopped)
 
 
 def search(
@@ -179,31 +172,13 @@ def search(
 ) -> Partition:
     """Best group of ``size`` rows that climbs find: from ``start``, and one in ``share`` starts.
 
-    Climbs rise under ``excess``. Under other losses its group is a good one already, from which
-    exact steps go on.
+    Climbs are on a part of the table, followed by exact passes over the whole. Where starts
+    disagree, there are as many climbs again, unless few were asked for. Climbs rise under
+    ``excess``; under other losses its group is a good one already, from which exact steps go on.
     """
     guide = problem.under_excess()
-    found = _climb_many(guide, size, n_starts, means, start, share)
-    if guide is problem:
-        return found
-    guided = Partition.of(problem, found.labels)
-    return ascend(problem, guided.own, size, guided)
-
-
-def _climb_many(
-    problem: Problem,
-    size: int,
-    n_starts: int | None,
-    means: SolverContext,
-    start: Array | None,
-    share: int,
-) -> Partition:
-    """Climbs on a part of the table, exact passes there, then over the whole.
-
-    Where starts disagree, as many climbs again; unless few were asked for.
-    """
-    part, part_size = part_of(problem, size, means.rng)
-    slope, whole = lay_out(part), part is problem
+    part, part_size = part_of(guide, size, means.rng)
+    slope, whole = lay_out(part), part is guide
     n_climbs = (affordable(slope) if n_starts is None else n_starts) // share
     if start is None:
         n_climbs = max(n_climbs, 1)
@@ -219,23 +194,26 @@ def _climb_many(
         """
         here = slope, part_size
         if place and not whole:
-            other, other_size = part_of(problem, size, rng)
+            other, other_size = part_of(guide, size, rng)
             here = lay_out(other), other_size
         _, own, agree = line(*here, count, rng, start)
-        return ascend(problem, own, size), agree and whole and lines == 1
+        return ascend(guide, own, size), agree and whole and lines == 1
 
     def ends() -> list[tuple[Partition, bool]]:
         tasks = zip(range(lines), climbs, means.rng.spawn(lines), strict=True)
-        with one_thread():  # threads, since kernels let go of the interpreter lock
-            return list(
-                Parallel(means.n_jobs, prefer="threads")(delayed(climbed)(*t) for t in tasks)
-            )
+        parallel = Parallel(means.n_jobs, prefer="threads")  # kernels let go of the interpreter
+        with one_thread():
+            return list(parallel(delayed(climbed)(*task) for task in tasks))
 
     found, agreed = map(list, zip(*ends(), strict=True))
     looked = share == 1 and start is None and (lines > 1 or n_starts is None)
     if looked and not any(agreed) and not _same_best(found):
         found += [end for end, _ in ends()]
-    return max(found, key=_value)
+    best = max(found, key=_value)
+    if guide is problem:
+        return best
+    guided = Partition.of(problem, best.labels)
+    return ascend(problem, guided.own, size, guided)
 
 
 def _same_best(ends: list[Partition]) -> bool:

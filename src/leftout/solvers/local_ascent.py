@@ -282,12 +282,7 @@ def _regroup(
 
 @kernel
 def climb(
-    slope: AscentWorkspace,
-    own: Array,
-    size: int,
-    tolerance: float,
-    passes: int,
-    floor: float,
+    slope: AscentWorkspace, own: Array, size: int, tolerance: float, passes: int, floor: float
 ) -> tuple[float, Array]:
     """Climb from components ``own`` (rest, group) to a group of ``size`` rows.
 
@@ -339,11 +334,7 @@ def affordable(slope: AscentWorkspace) -> int:
 
 
 def line(
-    slope: AscentWorkspace,
-    size: int,
-    climbs: int,
-    rng: np.random.Generator,
-    start: Array | None,
+    slope: AscentWorkspace, size: int, climbs: int, rng: np.random.Generator, start: Array | None
 ) -> tuple[float, Array, bool]:
     """Climb from several starts, later ones derived from the best; returns where the best ends.
 

@@ -6,8 +6,6 @@ rest's too, are split between them anew, and tables so small that it costs nothi
 random partitions as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -46,32 +44,13 @@ def maximise(
     """The best partition into ``n_groups`` groups and the rest that a search finds.
 
     One group is the solver's own search, and no group the partition in which all rows are the rest.
-    Several are peeled off and refined; then pairs of sides are split anew, and rows exchanged.
-
-    Parameters
-    ----------
-    solver : Solver
-        What finds one group; of several, each is peeled off by it, and all are then refined.
-    problem : Problem
-        Of the whole table; of several groups its ``group_size`` is not looked at.
-    n_groups : int
-        Left-out groups, without the rest.
-    sizes : sequence of int, or None
-        Of the groups; None leaves them free.
-    means : SolverContext
-
-    Returns
-    -------
-    SearchResult
-        Labels by falling loss from 1; 0 for the rest.
+    Several, of given ``sizes`` or free ones, are peeled off by the solver and refined; then pairs
+    of sides are split anew, and rows exchanged. Their labels are from 1 by falling loss.
     """
     if n_groups == 0:
-        return SearchResult(
-            labels=np.zeros(len(problem.X), dtype=np.int8),
-            own=problem.V[None],
-            history=as_history([], []),
-            stopped="no group is more than surrogate tables show",
-        )
+        rest, history = np.zeros(len(problem.X), dtype=np.int8), as_history([], [])
+        why = "no group is more than surrogate tables show"
+        return SearchResult(labels=rest, own=problem.V[None], history=history, stopped=why)
     if n_groups == 1:
         return solver.maximise(problem, means)
     peeled = peel(_with_part(solver, problem), problem, n_groups, sizes, means)
@@ -84,7 +63,9 @@ def maximise(
         other, settled = exchanged(problem, refine(problem, start), sizes is None)
         if other.value > end.value:
             end, done = other, settled
-    return as_result(end.after(best).by_falling_loss(), "local optimum" if done else "max_rounds")
+    falling = [0, *(1 + np.argsort(-end.losses[1:], kind="stable"))]
+    stopped = "local optimum" if done else "max_rounds"
+    return as_result(end.after(best).reordered(falling), stopped)
 
 
 def _with_part(solver: Solver, problem: Problem) -> Solver:
@@ -162,7 +143,9 @@ def split_anew(
             count = int(np.clip(_ROWS // len(problem.X), *_SPLITS))
             # by reach, so that the order of the rows changes nothing
             rows = task.by_reach[rng.integers(len(task.X), size=(count, 2 * task.d))]
-            starts = [_spanned(task, each) for each in rows]
+            # components of two groups, each spanned by half of some rows
+            spanning = task.rows(rows).reshape(count, 2, task.d, -1).swapaxes(2, 3)
+            starts = np.linalg.qr(spanning)[0].swapaxes(2, 3)
             ends = [_split(task, sizes, weights, own, _SPLIT_STEPS) for own in starts]
             own = max(ends, key=lambda end: end[0])[2]
             tried = [_split(task, sizes, weights, own, _LAST_STEPS)[1]]
@@ -174,12 +157,6 @@ def split_anew(
             end = refine(problem, Partition.of(problem, labels, len(best.losses)))
             best = end if end.value > best.value else best
     return best if best.value <= found.value else split_anew(problem, best, rng, turns - 1)
-
-
-def _spanned(task: Problem, rows: NDArray[np.intp]) -> Array:
-    """Components of two groups, each spanned by half of some rows."""
-    halves = task.rows(rows).reshape(2, task.d, -1)
-    return np.linalg.qr(halves.swapaxes(1, 2))[0].swapaxes(1, 2)
 
 
 def _split(

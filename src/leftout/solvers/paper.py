@@ -3,8 +3,6 @@
 They are searches for one group under the two losses that kernels are compiled for.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +13,7 @@ from leftout.compiling import kernel
 from leftout.errors import InputError
 from leftout.linalg.losses import EXCESS, Array
 from leftout.linalg.moments import merge, stack
-from leftout.linalg.problem import Labels, Problem
+from leftout.linalg.problem import Labels, Problem, labelled
 from leftout.linalg.rank_one import (
     JOINS,
     REFRESH,
@@ -63,19 +61,14 @@ class Greedy:
             values.append(value)
             moves.append(moved)
             sweeps.append(labels.copy())
-            means.tell(
-                f"epoch {epoch + 1}: disparity {number(value, digits=6)}, {moved} rows moved"
-            )
+            now = number(value, digits=6)
+            means.tell(f"epoch {epoch + 1}: disparity {now}, {moved} rows moved")
             if moved == 0:
                 stopped = "local optimum"
                 break
-        found = higher_side(problem, labels)
-        return SearchResult(
-            labels=found,
-            history=as_history(values, moves),
-            stopped=stopped,
-            sweeps=np.array(sweeps) ^ np.int8(found[0] != labels[0]),
-        )
+        found, history = higher_side(problem, labels), as_history(values, moves)
+        same_side_up = np.array(sweeps) ^ np.int8(found[0] != labels[0])
+        return SearchResult(labels=found, history=history, stopped=stopped, sweeps=same_side_up)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,11 +138,8 @@ class Annealing:
             if since == REFRESH or step % _STRIDE == 0:
                 sides = track(loss, problem.split(labels), V)
                 since = 0
-        return SearchResult(
-            labels=higher_side(problem, best_labels),
-            history=as_history(values, moves),
-            stopped=stopped,
-        )
+        found, history = higher_side(problem, best_labels), as_history(values, moves)
+        return SearchResult(labels=found, history=history, stopped=stopped)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,32 +160,26 @@ class Sorting:
     def maximise(self, problem: Problem, means: SolverContext) -> SearchResult:
         check_choice("split", self.split, SPLITS)
         norms, kept = problem.norms_and_kept
-        order = np.argsort(kept - norms, kind="stable")
+        order, size = np.argsort(kept - norms, kind="stable"), problem.group_size
         if self.split == "matched":
-            labels = self._matched(problem, order)
-        elif problem.group_size is not None:
+            if size is None:
+                raise InputError(
+                    "split='matched' cuts at the size of another solver's group, but group_size is "
+                    "None. Give that size as group_size, or use split='half' or 'best'."
+                )
+            ends = [labelled(rows[:size], len(rows)) for rows in (order, order[::-1])]
+            labels = max(ends, key=lambda each: float(np.diff(problem.losses(each)[0])[0]))
+        elif size is not None:
             raise InputError(
-                f"group_size={problem.group_size} was given, but split={self.split!r} chooses the "
+                f"group_size={size} was given, but split={self.split!r} chooses the "
                 "size itself. Use Sorting(split='matched'), or leave group_size=None."
             )
         else:
             cut = problem.n_rows // 2 if self.split == "half" else _best_cut(problem, order)
-            labels = higher_side(problem, _head(order, cut))
+            labels = higher_side(problem, labelled(order[:cut], len(order)))
         losses, _ = problem.losses(labels)
-        return SearchResult(
-            labels=labels,
-            history=as_history([float(losses[1] - losses[0])], [int(labels.sum())]),
-            stopped="sorted",
-        )
-
-    def _matched(self, problem: Problem, order: np.ndarray) -> Labels:
-        if problem.group_size is None:
-            raise InputError(
-                "split='matched' cuts at the size of another solver's group, but group_size is "
-                "None. Give that size as group_size, or use split='half' or 'best'."
-            )
-        ends = [_head(order, problem.group_size), _head(order[::-1], problem.group_size)]
-        return max(ends, key=lambda labels: float(np.diff(problem.losses(labels)[0])[0]))
+        history = as_history([float(losses[1] - losses[0])], [int(labels.sum())])
+        return SearchResult(labels=labels, history=history, stopped="sorted")
 
 
 def _refuse_fixed_size(problem: Problem, name: str) -> None:
@@ -208,24 +192,18 @@ def _refuse_fixed_size(problem: Problem, name: str) -> None:
         )
 
 
-def _head(order: np.ndarray, size: int) -> Labels:
-    labels = np.zeros(len(order), dtype=np.int8)
-    labels[order[:size]] = 1
-    return labels
-
-
 def _best_cut(problem: Problem, order: np.ndarray) -> int:
     """The cut with the largest disparity, of all."""
     cut = best = problem.min_size
     last, value = problem.n_rows - cut, -np.inf
     while cut <= last:
         stop = min(cut + REFRESH, last + 1)
-        sides = track(problem.loss, problem.split(_head(order, cut)), problem.V)
+        labels = labelled(order[:cut], len(order))
+        sides = track(problem.loss, problem.split(labels), problem.V)
         for row in order[cut:stop]:
             if np.ptp(sides.losses) > value:
                 best, value = cut, float(np.ptp(sides.losses))
-            x, kept = problem.rows(row), problem.norms_and_kept[1][row]
-            transfer(sides, x, kept, 0, 1)
+            transfer(sides, problem.rows(row), problem.norms_and_kept[1][row], 0, 1)
             cut += 1
     return best
 

@@ -12,18 +12,16 @@ partition of all rows: the answer does not depend on where the rows are, nor on 
 them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 
 from leftout.linalg.losses import WIDE, Array, Loss, own_components
 from leftout.linalg.moments import Moments, SparseRows, build, stack, without
 from leftout.linalg.passes import AllRows, InMemory, Places
-from leftout.linalg.problem import Labels, Problem
+from leftout.linalg.problem import Problem, labelled
 from leftout.linalg.top_k import (
     WIDTH,
     Cut,
@@ -69,7 +67,7 @@ class SingleRows(NamedTuple):
     unit: float  # of a score
 
     @classmethod
-    def of(cls, rows: Array, pooled: Moments) -> SingleRows:
+    def of(cls, rows: Array, pooled: Moments) -> Self:
         unit = float(np.trace(pooled.second[0]) / pooled.count[0]) / rows.shape[1]
         short = np.empty(rows.shape, np.float32)  # the only new array
         return cls(np.divide(rows, np.sqrt(unit), out=short, casting="same_kind"), unit)
@@ -88,10 +86,8 @@ class SingleRows(NamedTuple):
 def sample_places(rng: np.random.Generator, n_rows: int, n_features: int) -> tuple[Places, Places]:
     """Places of the even sample, and of the one that guesses; whoever passes may take both."""
     even = min(n_rows, int(np.clip(n_rows // _EVEN, _FEWEST // n_features, _MOST // n_features)))
-    first, second = (
-        np.sort(rng.choice(n_rows, count, replace=False)).astype(np.intp)
-        for count in (even, min(n_rows, _APART))
-    )
+    drawn = [rng.choice(n_rows, count, replace=False) for count in (even, min(n_rows, _APART))]
+    first, second = (np.sort(places).astype(np.intp) for places in drawn)
     return first, second
 
 
@@ -109,7 +105,7 @@ class StreamedGroup(NamedTuple):
     @classmethod
     def of(
         cls, problem: Problem, group: Moments, places: Places, near: Array | None = None
-    ) -> StreamedGroup:
+    ) -> Self:
         """Some rows of a table or part; where components are ``near``, theirs to a few digits."""
         sides = stack(without(problem.pooled, group), group)
         own = own_components(problem.loss, sides, problem.d, near)
@@ -117,7 +113,7 @@ class StreamedGroup(NamedTuple):
         value = float(losses[1] - losses[0])
         return cls(len(places), sides, own, value, places, near=near is not None)
 
-    def beyond(self, loss: Loss, before: StreamedGroup | None, times: float) -> Array:
+    def beyond(self, loss: Loss, before: Self | None, times: float) -> Array:
         """Components of a point further on the way from the group before.
 
         Each step goes a little in the direction of the last. Going further saves most of them.
@@ -174,19 +170,6 @@ def _moved(a: StreamedGroup, b: StreamedGroup) -> int:
     return a.size + b.size - 2 * both
 
 
-def _in_part(part: Problem, size: int) -> Callable[[Array], StreamedGroup]:
-    """The step to the best rows of a part; nobody asks for digits there."""
-    weight = size / (float(part.pooled.count[0]) - size)
-    short = SingleRows.of(part.X, part.pooled)
-
-    def step(own: Array) -> StreamedGroup:
-        scores = short.scores(score_form(part.loss, part.V, own, weight))
-        index = np.sort(np.argpartition(scores, len(scores) - size)[len(scores) - size :])
-        return StreamedGroup.of(part, build(part.X[index]), index)
-
-    return step
-
-
 class _StreamingSearch:
     """One search of a large table for a group of a given size, and the rows it looks at again.
 
@@ -205,9 +188,7 @@ class _StreamingSearch:
         m, n = table.n_rows, table.n_features
         # where a pass costs less, so many times as many lines of climbs; of wide rows, it does
         self.effort = int(np.clip(_VALUES // (n * m), 1, 1 if n > WIDE else _EFFORT))
-        self.climbs = _CLIMBS
-        if n_starts is not None:
-            self.climbs = max(1, n_starts // (_LINES * self.effort))
+        self.climbs = _CLIMBS if n_starts is None else max(1, n_starts // (_LINES * self.effort))
         self.sparse = isinstance(problem.X, SparseRows)
         # directions that the coordinates of parts are in, where these are few
         self.axes = problem.axes if self.sparse else None
@@ -303,8 +284,15 @@ class _StreamingSearch:
     def in_part(
         self, part: Problem, size: int, starts: Sequence[Array], turns: int
     ) -> StreamedGroup:
-        """The best group of a part that lies up from the starts."""
-        step = _in_part(part, size)
+        """The best group of a part that lies up from the starts; nobody asks for digits there."""
+        weight = size / (float(part.pooled.count[0]) - size)
+        short = SingleRows.of(part.X, part.pooled)
+
+        def step(own: Array) -> StreamedGroup:
+            scores = short.scores(score_form(part.loss, part.V, own, weight))
+            index = np.sort(np.argpartition(scores, len(scores) - size)[len(scores) - size :])
+            return StreamedGroup.of(part, build(part.X[index]), index)
+
         paths = [_ascend(step, part.loss, own, self.effort * _FIRST) for own in starts]
         best = max((path.best for path in paths), key=lambda group: group.value)
         return _ascend(step, part.loss, best.own, turns, _GAIN, best).best
@@ -387,10 +375,8 @@ def search_passes(
         if best.near:  # now to all digits
             best = best._replace(own=own_components(problem.loss, best.sides, problem.d))
         means.tell(f"group of {best.size}: disparity {number(best.value, digits=6)}")
-        labels: Labels = np.zeros(problem.n_rows, dtype=np.int8)
-        labels[best.places] = 1
         return SearchResult(
-            labels=labels,
+            labels=labelled(best.places, problem.n_rows),
             own=best.own,
             history=as_history(*zip(*path.trail, strict=True)),
             stopped=path.stopped,
