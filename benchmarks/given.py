@@ -22,7 +22,7 @@ from benchmarks import kinds
 from benchmarks.kinds import ROWS, D
 from benchmarks.trust import many
 from leftout import MaxDisparityPartition, audit, datasets, harm, trust
-from leftout.downstream import cross_validation
+from leftout.downstream import costs
 
 LEVEL = 0.05
 
@@ -111,17 +111,15 @@ def pipelines(rows=6_000):
 def folds_apart(X, y, labels, pipeline):
     """Rows predicted otherwise than by scikit-learn, by one repeat of the harm's own folds."""
     kept = {}
-    original = cross_validation.cross_validate
+    original = costs.cross_validate
 
     def spied(task, folds, repeats, rng, n_jobs, steps):
         state = rng.bit_generator.state
-        fold = cross_validation.assign_folds(task.target, task.place, folds, rng)
+        fold = costs.assign_folds(task.target, task.place, folds, rng)
         rng.bit_generator.state = state
         kept["fold"], kept["classes"] = fold, task.target.classes
         kept["found"] = original(task, folds, repeats, rng, n_jobs, steps)
         return kept["found"]
-
-    from leftout.downstream import costs
 
     costs.cross_validate = spied
     try:

@@ -15,7 +15,15 @@ from leftout.linalg.problem import MARGIN, Problem
 from leftout.linalg.rank_one import exchange, track
 from leftout.running import one_thread
 from leftout.solvers.base import SearchResult, SolverContext, as_history
-from leftout.solvers.local_ascent import ROWS, affordable, lay_out, line, part_of
+from leftout.solvers.local_ascent import (
+    ROWS,
+    affordable,
+    chances,
+    lay_out,
+    line,
+    part_of,
+    spanned,
+)
 from leftout.solvers.paper import higher_side, sweep
 from leftout.solvers.streaming import STREAMED_ABOVE, search_passes
 from leftout.text import number
@@ -29,6 +37,9 @@ _PER_LINE, _LINES = 40, 4
 _LINES_ON_PARTS = 4
 # Most passes with exact components; with several groups, on tables of more values than this fewer.
 _PASSES, LARGE, _LARGE_PASSES = 50, 1 << 22, 12
+# Exact ascents under losses that climbs do not rise under: as many as fit in so many
+# multiplications, and no more than this.
+_EXACT_WORK, _EXACT_STARTS = 6e9, 200
 # Ends that share so many of the rows that either has (Jaccard) are the same group.
 _SAME_ROWS = 0.9
 # Rounds of exact exchanges.
@@ -174,7 +185,7 @@ def search(
 
     Climbs are on a part of the table, followed by exact passes over the whole. Where starts
     disagree, there are as many climbs again, unless few were asked for. Climbs rise under
-    ``excess``; under other losses its group is a good one already, from which exact steps go on.
+    ``excess``; under other losses its group is one start of exact ascents, random rows' are others.
     """
     guide = problem.under_excess()
     part, part_size = part_of(guide, size, means.rng)
@@ -213,7 +224,18 @@ def search(
     if guide is problem:
         return best
     guided = Partition.of(problem, best.labels)
-    return ascend(problem, guided.own, size, guided)
+    best, chance = ascend(problem, guided.own, size, guided), chances(slope)
+    for _ in range(_exact_starts(problem, n_starts) // share):
+        own = spanned(slope, chance, means.rng).astype(np.float64)
+        best = max(best, ascend(problem, own, size), key=_value)
+    return best
+
+
+def _exact_starts(problem: Problem, n_starts: int | None) -> int:
+    """How many ascents are affordable: of ten passes, with two eigendecompositions each."""
+    m, n = problem.X.shape
+    fit = _EXACT_WORK / (10 * (20 * n**3 + 4 * m * n * problem.d))
+    return int(np.clip(fit, 1, _EXACT_STARTS if n_starts is None else n_starts))
 
 
 def _same_best(ends: list[Partition]) -> bool:

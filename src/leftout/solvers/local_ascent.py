@@ -346,11 +346,11 @@ def line(
         start = start.astype(slope.X.dtype)
         value, best = climb(slope, start, size, SMALL_GAIN, MOST_PASSES, -np.inf)
     elif climbs == 1:  # nothing to compare it with: the last climb below is the only one
-        best, climbs = _fresh(slope, chance, rng), 0
+        best, climbs = spanned(slope, chance, rng), 0
     fresh = max(1, climbs // 4)
     ends = np.full(climbs, -np.inf)
     for turn in range(climbs):
-        own = _fresh(slope, chance, rng) if turn < fresh else _kicked(slope, best, chance, rng)
+        own = spanned(slope, chance, rng) if turn < fresh else _kicked(slope, best, chance, rng)
         end = climb(slope, own, size, SMALL_GAIN, MOST_PASSES, value)
         ends[turn] = end[0]
         if end[0] > value:
@@ -361,7 +361,7 @@ def line(
     return value * slope.unit**2, best.astype(np.float64), agree
 
 
-def _fresh(slope: AscentWorkspace, chance: Array, rng: np.random.Generator) -> Array:
+def spanned(slope: AscentWorkspace, chance: Array, rng: np.random.Generator) -> Array:
     """Components spanned by random rows, the likelier the longer their reach."""
     W = slope.X[draw(chance, rng, len(slope.V))]
     orthonormalise(W)
