@@ -1,8 +1,9 @@
 """Measure every target of the search and print it: ``make bench``.
 
-Times are ratios within this run, compilation excluded, one BLAS thread on both sides unless said.
-``--only WORD`` runs the cases whose name contains the word; ``--count`` on so many tables, those
-that take a count; ``--write`` puts the table, or the rows of those cases, into docs/benchmarks.md.
+Ratios are of CPU time within this run, compilation excluded, one BLAS thread on both sides unless
+said. ``--only WORD`` runs the cases whose name contains the word; ``--count`` on so many tables,
+those that take a count; ``--write`` puts the table, or the rows of those cases, into
+docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -62,12 +63,12 @@ def case(function):
 
 
 def timed(function, repeats=1):
-    """Median seconds and the last result."""
+    """Median seconds of CPU time, and the last result."""
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = time.process_time()
         result = function()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return float(np.median(times)), result
 
 
