@@ -856,8 +856,9 @@ def write(rows, everything):
         rows = {line.split(" | ")[0][2:]: line for line in old} | rows
     note = (
         "# Benchmarks\n\n`make bench` measures these; `python -m benchmarks --write` rewrites "
-        "this page, and with\n`--only WORD` the rows of some cases. Ratios are taken within one "
-        f"run, on two cores, with\ncompilation excluded.\n\n{versions()}; {platform.machine()}.\n\n"
+        "this page, and with\n`--only WORD` the rows of some cases. Ratios are of CPU time within "
+        f"one run, on two cores,\nwith compilation excluded.\n\n{versions()}; "
+        f"{platform.machine()}.\n\n"
     )
     head = ["| what | target | measured | met |", "|---|---|---|---|"]
     page.write_text(note + "\n".join([*head, *rows.values()]) + "\n")
