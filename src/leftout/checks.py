@@ -100,8 +100,6 @@ def check_weights(
 ) -> tuple[slice | NDArray[np.intp], NDArray[np.float64] | None]:
     """Which rows count at all, and what each of these does: 1 on average, None if all alike.
 
-    Examples
-    --------
     >>> check_weights([2, 0, 6], 3)
     (array([0, 2]), array([0.5, 1.5]))
     >>> check_weights([7, 7, 7], 3)

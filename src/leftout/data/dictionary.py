@@ -68,8 +68,6 @@ class Missing:
     Numbers are compared as numbers and dates by their days, also where a raw column holds them as
     text; all else by its text.
 
-    Examples
-    --------
     >>> from leftout.data.columns import column_of
     >>> missing = Missing.of("999,review=-1", ["age", "review"])
     >>> review = column_of([0, 1, 2, -1, 999], "review")
@@ -84,16 +82,10 @@ class Missing:
 
     @classmethod
     def of(cls, given: Any, names: Iterable[Any]) -> Missing:
-        """What somebody declares missing in a table with such columns.
+        """What somebody declares missing in a table with columns of these ``names``.
 
-        Parameters
-        ----------
-        given : None, value, str, list or mapping
-            A text such as ``"999,review=-1"``: a value alone counts in every column. A list has one
-            of them in each place. A mapping has columns and one value or several; None for every
-            column.
-        names : list
-            The table's columns.
+        A text such as ``"999,review=-1"``, in which a value alone counts in every column; a list of
+        such values; or a mapping of columns (None: of every column) to one value or several.
         """
         known = list(names)
         if isinstance(given, Mapping):
@@ -226,8 +218,6 @@ class ColumnEntry:
 class Dictionary:
     """What people know of a table's columns.
 
-    Examples
-    --------
     >>> from leftout.data.columns import column_of
     >>> known = Dictionary.of([{"column": "sex", "label": "sex at birth", "values": "1=m; 2=f"}])
     >>> known.apply(column_of([1, 2, 2, 9], "sex")).categories
@@ -240,14 +230,11 @@ class Dictionary:
 
     @classmethod
     def of(cls, given: Any) -> Dictionary:
-        """A dictionary from what people keep it in.
+        """A dictionary from what people keep it in: a path, mappings or a data frame.
 
-        Parameters
-        ----------
-        given : None, path, mapping, list of mappings or data frame
-            A line for each column, with the fields ``column``, ``kind``, ``label``, ``values`` and
-            ``note``, or some of them; or a mapping of columns to such facts. Values are a mapping,
-            or text such as ``1=yes; 0=no``.
+        It has a line for each column, with ``column``, ``kind``, ``label``, ``values`` and
+        ``note``, or some of them; or is a mapping of columns to such facts. Values are a mapping,
+        or text such as ``1=yes; 0=no``.
         """
         entries: dict[str, ColumnEntry] = {}
         for record in [] if given is None else _records(given):

@@ -62,8 +62,6 @@ def mean_and_variance(values: Floats, weights: Floats | None = None) -> tuple[Fl
 def median(values: Floats, weights: Floats | None = None) -> float:
     """The median of the known values: of two middle ones, half-way between.
 
-    Examples
-    --------
     >>> values = np.array([3.0, 1.0, np.nan, 2.0])
     >>> median(values), median(values, np.array([3, 1, 1, 2]))
     (2.0, 2.5)

@@ -76,16 +76,9 @@ class Source(NamedTuple):
 def read_table(path: str | os.PathLike[str], sheet: str | None = None) -> pd.DataFrame:
     r"""The table in a file; whatever is wrong with it is refused in one sentence or two.
 
-    Parameters
-    ----------
-    path : path
-        CSV (also with semicolons, tabs or bars; also gzipped), Parquet, Feather or Excel.
-    sheet : str or None
-        The sheet of an Excel file; None: the first.
+    It may be CSV (also with semicolons, tabs or bars; also gzipped), Parquet, Feather or Excel,
+    of which the first ``sheet`` is read unless another is named.
 
-    Examples
-    --------
-    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "people.csv")

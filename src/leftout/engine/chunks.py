@@ -78,18 +78,11 @@ class Chunk:
 
 
 def listed(source: Any) -> list[Chunk]:
-    """The chunks of a table in Parquet files.
+    """The chunks of a table in Parquet files, in the order of the rows, without empty row groups.
 
-    Parameters
-    ----------
-    source : path, pattern, folder, list of paths or pyarrow.dataset.Dataset
-        A pattern such as ``data/*.parquet``; a folder stands for all Parquet files in it and in
-        folders below, but for names that begin with a dot or an underscore.
-
-    Returns
-    -------
-    list of Chunk
-        In the order of the rows. Empty row groups are left out.
+    They may be a path, a pattern such as ``data/*.parquet``, a list of paths, a
+    ``pyarrow.dataset.Dataset``, or a folder: all Parquet files in it and in folders below, but for
+    names that begin with a dot or an underscore.
     """
     schemas: dict[str, pa.Schema] = {}
     groups: list[tuple[str, int, int, Fingerprint]] = []

@@ -119,14 +119,7 @@ def prepare_chunks(
 ) -> tuple[EncodingPlan, PreparedTable]:
     """The sample of a table in chunks, taken in as from memory, and how its chunks are encoded.
 
-    Parameters
-    ----------
-    chunks : list of Chunk
-    fold : callable
-        ``fold(function, chunks, merge)``: every chunk's result, merged in their order.
-    reading : Reading
-    source : str or None
-        What the table is called.
+    ``source`` is what the table is called.
     """
     import pyarrow as pa
 

@@ -63,8 +63,6 @@ Fold = Callable[[Callable[[Any], Any], Sequence[Any], Callable[[Any, Any], Any]]
 class Local:
     """One chunk at a time, in this process.
 
-    Examples
-    --------
     >>> Local().fold(str, range(4), "({}{})".format)
     '((01)(23))'
     """
@@ -98,12 +96,7 @@ def _on_one_thread(function: Callable[..., T], *given: Any) -> T:
 class Dask:
     """Tasks on a ``distributed`` cluster.
 
-    Parameters
-    ----------
-    client : distributed.Client
-        Connected.
-    ours : bool
-        Whether the client, and a cluster that it has started, are to be closed with this.
+    ``ours``: the client, and a cluster that it has started, are to be closed with this.
     """
 
     name = "dask"

@@ -36,38 +36,22 @@ _KEPT, _HIDDEN = re.compile(r"[0-9a-f]{16}"), re.compile(r"\.(new|deleted)-[0-9a
 
 @dataclass
 class Entry:
-    """An audit, from the upload of its table to its report.
+    """An audit, from the upload of its table to its report."""
 
-    Attributes
-    ----------
-    id : str
-        Made here; the only thing of it that an address holds.
-    name : str
-        What people call the table.
-    file : str or None
-        What it is called here; None for the demo, which needs no file.
-    state, message : str
-        Where it is, and one sentence on why it ended there.
-    choices : dict
-        What people chose: ``roles`` by the column's place, and the other settings by their names.
-    headline, lines, verdict : str, dict, str
-        The answer so far.
-    command, about : str
-        The command line that does the same, and what tells it from other audits, in words.
-    """
-
-    id: str
-    name: str
-    file: str | None = None
+    id: str  # made here; the only thing of it that an address holds
+    name: str  # what people call the table
+    file: str | None = None  # what it is called here; None for the demo, which needs no file
     state: str = READY
-    message: str = ""
+    message: str = ""  # one sentence on why it ended there
     size: int = 0
+    # what people chose: roles by the column's place, and the other settings by their names
     choices: dict[str, Any] = field(default_factory=dict)
+    # the answer so far
     headline: str = ""
     lines: dict[str, str] = field(default_factory=dict)
     verdict: str | None = None
-    command: str = ""
-    about: str = ""
+    command: str = ""  # the command line that does the same
+    about: str = ""  # what tells it from other audits, in words
     created: str = ""
 
     @property

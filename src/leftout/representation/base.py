@@ -99,15 +99,10 @@ def features_of(given: Any, X: Any) -> Any:
 def as_representation(given: Any) -> Representation:
     """What was given as ``representation``: a fitted estimator.
 
-    Parameters
-    ----------
-    given : estimator
-        ``PCA`` (whitened or not), ``IncrementalPCA``, ``TruncatedSVD``, ``FairPCA`` and the like by
-        their components; anything else with ``transform`` and ``inverse_transform`` by its errors.
+    ``PCA`` (whitened or not), ``IncrementalPCA``, ``TruncatedSVD``, ``FairPCA`` and the like are
+    known by their components; anything else with ``transform`` and ``inverse_transform`` by its
+    errors.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> from sklearn.decomposition import NMF, PCA
     >>> X = np.random.default_rng(0).random((50, 4))
     >>> as_representation(PCA(2).fit(X)).is_projection

@@ -132,11 +132,7 @@ class SplitPipeline:
 def read_pipeline(path: str, trusted: Sequence[str] = ()) -> Any:
     """The estimator in a file of skops, which runs nothing of types that nobody has named.
 
-    Parameters
-    ----------
-    path : str
-    trusted : list of str
-        Types to trust beside those of scikit-learn, NumPy and SciPy, as ``module.Name``.
+    ``trusted`` are types beside those of scikit-learn, NumPy and SciPy, as ``module.Name``.
     """
     try:
         import skops.io
@@ -188,8 +184,6 @@ def _represents(step: Any) -> bool:
 def sources_of(features: list[str], columns: list[str]) -> list[str]:
     """The raw column that each feature was made from, as far as its name tells.
 
-    Examples
-    --------
     >>> sources_of(["num__age", "cat__sex_male", "pc"], ["age", "sex"])
     ['age', 'sex', 'pc']
     """

@@ -159,17 +159,9 @@ def von_neumann_ratio(places: NDArray[np.int32], scores: Floats) -> float:
     what the sampling of rows adds, over all columns that differ between the values at all; scaled
     such that a straight line is 0 however few values there are. NaN if there is nothing to measure.
 
-    Parameters
-    ----------
-    places : array of shape (n_rows,)
-        Each row's place among the sorted values, -1 for none. Values of few rows do not count.
-    scores : array of shape (n_rows, n_columns)
-        Other columns, each with mean 0 and variance 1.
+    ``places`` are the rows' among the sorted values, -1 for none; values of few rows do not count.
+    ``scores`` are the other columns, one after the other, each with mean 0 and variance 1.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leftout.data.profiling.codes import von_neumann_ratio
     >>> places = np.repeat(np.arange(6), 50)
     >>> noise = np.random.default_rng(0).normal(size=300)
     >>> ordered, jumping = places + noise, np.array([4, 0, 3, 5, 1, 2])[places] + noise
@@ -205,9 +197,6 @@ def von_neumann_ratio(places: NDArray[np.int32], scores: Floats) -> float:
 def name_says(name: str) -> int:
     """Points for a column's name being one that codes have; below 0 for one of quantities.
 
-    Examples
-    --------
-    >>> from leftout.data.profiling.codes import name_says
     >>> [name_says(name) for name in ("Mother's occupation", "group", "Alter in Jahren", "x1")]
     [3, 2, -3, 0]
     """

@@ -98,26 +98,13 @@ class ColumnFacts(Serializable):
 def infer_column_types(
     columns: Sequence[Column], declared: Mapping[str, str] | None = None
 ) -> list[ColumnFacts]:
-    """Infer what each of a table's columns is.
+    """What each of a table's cleaned columns is: whether numbers are codes shows in the others.
 
-    Parameters
-    ----------
-    columns : sequence of Column
-        Cleaned, of one table: whether whole numbers are codes shows in the others.
-    declared : mapping, optional
-        Kinds that people have given, by the columns' names; they hold whatever the column looks
-        like, unless it says nothing at all.
+    Kinds that people have ``declared``, by the columns' names, hold whatever a column looks like,
+    unless it says nothing at all.
 
-    Returns
-    -------
-    list of ColumnFacts
-        One for each column, in order.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> from leftout.data.columns import columns_of
-    >>> from leftout.data.profiling.column_types import infer_column_types
     >>> table = pd.DataFrame({"id": [4, 9, 2], "sex": [1, 2, 1], "age": [31, 40, 31]})
     >>> types = infer_column_types(columns_of(table))
     >>> [(found.kind, found.why) for found in types]  # doctest: +ELLIPSIS

@@ -133,19 +133,9 @@ class Relation(Serializable):
 def leaks(columns: Sequence[Column], target: Column, positive: Any = None) -> list[Relation]:
     """Columns that alone determine the target, or nearly, the strongest first.
 
-    Rows without a target are left out; a column's missing cells are a value of their own.
+    Every class of it counts, or one that is ``positive`` against all others. Rows without a target
+    are left out; a column's missing cells are a value of their own.
 
-    Parameters
-    ----------
-    columns : sequence of Column, cleaned
-        One that is called like the target is skipped.
-    target : Column
-    positive : a value of the target, optional
-        To be told against all others; by default, every class counts.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> from leftout.data.columns import columns_of
     >>> rng = np.random.default_rng(0)
     >>> age, passed = rng.integers(18, 80, 500), rng.random(500) < 0.4
@@ -163,15 +153,6 @@ def proxies(searched: Sequence[Column], sensitive: Sequence[Column]) -> list[Rel
     See :func:`leaks`: here an area of 0.9 is enough, or 0.81 of the variance of a number's ranks
     (a correlation of 0.9), for any value that at least 20 rows have. So is a column that leaves
     no choice in a quarter of the rows: 99 of 100 with its value there have the same one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leftout.data.columns import columns_of
-    >>> home = np.array(["Rio", "Oslo", "Bergen"])[np.arange(300) % 3]
-    >>> table = columns_of(np.column_stack([home, np.where(home == "Rio", "abroad", "here")]))
-    >>> [relation.text for relation in proxies(table[:1], table[1:])]
-    ['x0 alone tells the sensitive column x1: AUC 1.']
     """
     return _relations(searched, sensitive, "proxy", _PROXY)
 
@@ -275,15 +256,8 @@ def cross_fitted_auc(yes: Ints, no: Ints) -> float:
 
     Rows are dealt to the halves by tossed coins, always the same ones, cells of equal counts one
     after the other: the area depends on the counts alone, not on the order or names of anything.
+    ``yes`` are each cell's rows with the value asked for, ``no`` all others of it.
 
-    Parameters
-    ----------
-    yes, no : arrays of shape (n_cells,)
-        Rows of each cell that have the value asked for, and those that do not.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> cross_fitted_auc(np.array([50, 0]), np.array([0, 50]))
     1.0
     >>> cross_fitted_auc(np.array([1, 0, 1]), np.array([0, 1, 0]))  # a name for each row
@@ -336,9 +310,6 @@ def copies(columns: Sequence[Column]) -> list[Relation]:
     not; categories and codes, where each value of one goes with one value of the other in 99% of
     the rows, both ways, beyond chance. A tenth of the cells may be missing in one alone.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> from leftout.data.columns import columns_of
     >>> rng = np.random.default_rng(0)
     >>> metres = rng.normal(1.7, 0.1, 200)

@@ -66,11 +66,7 @@ class Suspect(Serializable):
 def suspects(column: Column) -> list[Suspect]:
     """Values of numbers or dates, or words among numbers, that may mean something else.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> from leftout.data.columns import Column
-    >>> from leftout.data.profiling.sentinels import suspects
     >>> times = Column("reviews", np.array([0.0, 1, 3, 2, 0, 1, 999, 999, 999]))
     >>> print(suspects(times)[0].text)
     reviews is 999 in 3 rows, far above all other values (at most 3); if that means that it is not \
