@@ -114,17 +114,16 @@ class BinnedColumn:
 
     def condition(self, start: int, stop: int | None = None, all_but: bool = False) -> Condition:
         """What holds for the rows in the bins from ``start`` to before ``stop``: a span's words."""
-        if all_but:
-            return self.other_than(start)
         stop = start + 1 if stop is None else stop
         column, name = self.column, as_name(self.column.name)
-        if start == self.n_known:
+        if start == self.n_known and not all_but:
             return Condition(column.name, "missing", f"{name} is missing")
-        if start == 0 and stop == self.n_known and stop > 1:
+        if start == self.n_known or start == 0 and stop == self.n_known and stop > 1:
             return Condition(column.name, "known", f"{name} is known")
         if column.categories is not None:
-            value = column.show(start)
-            return Condition(column.name, "=", f"{name} = {value}", column.value(start))
+            op = "!=" if all_but else "="
+            text = f"{name} {op} {column.show(start)}"
+            return Condition(column.name, op, text, column.value(start))
         if self.firsts[start] == self.lasts[stop - 1]:
             only = float(self.firsts[start])
             return Condition(column.name, "=", f"{name} = {column.show(only)}", only)
@@ -140,15 +139,6 @@ class BinnedColumn:
         return Condition(
             column.name, "range", text, low=low, high=high, dates=column.dates, whole=whole
         )
-
-    def other_than(self, code: int) -> Condition:
-        """What holds for all rows but a category's, or a single value's."""
-        only = self.condition(code)
-        name = as_name(self.column.name)
-        if only.op == "missing":
-            return Condition(only.column, "known", f"{name} is known")
-        text = f"{name} != {self.column.show(code if self.column.categories else only.value)}"
-        return Condition(only.column, "!=", text, only.value)
 
     def mutual_information(self, group: Mask) -> float:
         """What the bins tell of a group, in nats per row, less what chance gives (Miller)."""
@@ -166,12 +156,7 @@ def between(low: float, high: float) -> float:
 
     Whole numbers stay what they are; of others, the one with the fewest digits.
     """
-    if (
-        not np.isfinite(low)
-        or not np.isfinite(high)
-        or high == int(high)
-        and abs(high) < LARGEST_EXACT
-    ):
+    if not np.isfinite([low, high]).all() or high == int(high) and abs(high) < LARGEST_EXACT:
         return high
     exact = Decimal(repr(high))
     for place in range(exact.adjusted() + 1, exact.adjusted() - 17, -1):

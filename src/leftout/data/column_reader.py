@@ -7,10 +7,10 @@ the cells of a column into what the sample's became, and summaries of blocks add
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import islice
-from operator import add
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -184,18 +184,13 @@ class ColumnSummary(NamedTuple):
 
     def merge(self, other: ColumnSummary) -> ColumnSummary:
         """Of the rows of both."""
-        return ColumnSummary(*(join(a, b) for join, a, b in zip(_JOINS, self, other, strict=True)))
-
-
-def _strays(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
-    both = a | {text: a.get(text, 0) + n for text, n in b.items()}
-    return dict(islice(both.items(), _MOST_STRAYS))
-
-
-# How each part of two summaries becomes one.
-_JOINS: tuple[Callable[[Any, Any], Any], ...] = (
-    add, add, min, max, add, _strays, add,
-)  # fmt: skip
+        strays = Counter(self.strays)
+        strays.update(other.strays)
+        return ColumnSummary(
+            self.n_rows + other.n_rows, self.n_missing + other.n_missing,
+            min(self.low, other.low), max(self.high, other.high), self.counts + other.counts,
+            dict(islice(strays.items(), _MOST_STRAYS)), self.declared + other.declared,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

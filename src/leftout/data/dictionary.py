@@ -131,7 +131,7 @@ class Missing:
             for text, count in zip(self.of_column(column), hits, strict=True):
                 if count:
                     counts.setdefault(text, {})[column.name] = count
-                elif text in self._own(column):
+                elif text in self.named.get(column.name, ()):
                     raise InputError(
                         f"missing names the value {unambiguous(text)} of the column "
                         f"{column.name!r}, but no row holds it. Correct the value, or leave it out."
@@ -150,10 +150,7 @@ class Missing:
 
     def of_column(self, column: Column) -> list[str]:
         """The values that mean nothing in a column, its own first."""
-        return list(dict.fromkeys((*self._own(column), *self.everywhere)))
-
-    def _own(self, column: Column) -> tuple[str, ...]:
-        return self.named.get(column.name, ())
+        return list(dict.fromkeys((*self.named.get(column.name, ()), *self.everywhere)))
 
 
 def _listed(given: Any) -> list[Any]:

@@ -335,13 +335,10 @@ def fit_indicators(
     every = np.diag(together)
     equal = (together == every) & (together == every[:, None])
     alike = equal | (covariance / np.outer(sizes, sizes) >= SAME_INDICATOR)
-    groups: list[list[int]] = []
+    groups: dict[int, list[int]] = {}
     for here in range(len(indicated)):
-        home = next((group for group in groups if alike[group[0], here]), None)
-        if home is None:
-            groups.append([here])
-        else:
-            home.append(here)
+        first = next((first for first in groups if alike[first, here]), here)
+        groups.setdefault(first, []).append(here)
     places = list(indicated)
     variances = []
     for place, becomes in indicated.items():
@@ -350,7 +347,7 @@ def fit_indicators(
         values = np.ascontiguousarray(values if values.size else gaps[:, None], dtype=np.float64)
         variances.append(float(mean_and_variance(values, weights)[1].sum()))
     indicators = []
-    for group in groups:
+    for group in groups.values():
         members = tuple(places[here] for here in group)
         variance = float(covariance[np.ix_(group, group)].mean())
         weight = min(1.0, float(np.sqrt(min(variances[here] for here in group) / variance)))

@@ -39,8 +39,20 @@ def as_frame(table: Any) -> Any:
             )
         refuse_repeated(names)
         return nw.from_native(table, eager_only=True)
-    _refuse_lazy(table)
+    of_dask = is_dask(table)
+    if of_dask or isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame):
+        call = ".compute()" if of_dask else ".collect()"
+        raise InputError(
+            f"Found a {'Dask ' * of_dask}{type(table).__name__}, whose rows are not there yet; a "
+            f"table in memory is needed. Call {call} on it first; leftout.audit takes Dask data "
+            "frames as they are."
+        )
     return None
+
+
+def is_dask(table: Any) -> bool:
+    """Whether a table is a Dask collection; asks nobody who is not there already."""
+    return type(table).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
 def column_names(table: Any) -> list[Any]:
@@ -106,17 +118,6 @@ def as_array(values: Any) -> NDArray[Any]:
             "Found rows of different lengths; a table needs the same number of values in every "
             "row. Fill or drop the short ones."
         ) from error
-
-
-def _refuse_lazy(table: Any) -> None:
-    of_dask = type(table).__module__.partition(".")[0] in ("dask", "dask_expr")
-    if of_dask or isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame):
-        call = ".compute()" if of_dask else ".collect()"
-        raise InputError(
-            f"Found a {'Dask ' * of_dask}{type(table).__name__}, whose rows are not there yet; a "
-            f"table in memory is needed. Call {call} on it first; leftout.audit takes Dask data "
-            "frames as they are."
-        )
 
 
 def to_series(cells: nw.Series[Any]) -> pd.Series:

@@ -393,11 +393,9 @@ def _on_all_rows(kind: ColumnFacts, column: Column, summary: ColumnSummary) -> C
 
 def _without_texts(column: Column, kind: ColumnFacts) -> Column:
     """Without the values of identifiers and free text: other rows have others."""
-    if kind.read_as != "nothing" or kind.kind == "constant" or column.levels is not None:
-        return column
-    if column.categories is None:
-        return column
-    return replace(column, categories=())
+    if kind.read_as == "nothing" and kind.kind != "constant" and column.numbers is None:
+        return replace(column, categories=())
+    return column
 
 
 def _in_words(predicted: Column, labels: Mapping[str, str]) -> Column:

@@ -163,11 +163,7 @@ def called(target: Column, positive: Any = None) -> str:
 
 def as_numbers(target: Column, positive: Any = None) -> NDArray[np.float64]:
     """1 for the value that counts and 0 for others, or the numbers as they are; NaN if unknown."""
-    return numbers_at(target, level_of(target, positive))
-
-
-def numbers_at(target: Column, level: Any) -> NDArray[np.float64]:
-    """The same, where it is known which value counts; None: its mean."""
+    level = level_of(target, positive)
     if level is None:
         return np.where(np.isfinite(target.values), target.values, np.nan)
     return np.where(target.missing, np.nan, (target.values == level).astype(np.float64))

@@ -26,6 +26,7 @@ from leftout.checks import check_choice
 from leftout.data import column_reader
 from leftout.data.cleaning import CODE
 from leftout.data.formats import TextFile, as_pandas
+from leftout.data.frames import is_dask
 from leftout.data.sources import TEXT, Source, called, n_bytes, reading, short
 from leftout.engine.chunks import (
     STORED,
@@ -302,11 +303,6 @@ class _TextType:
             return pa.large_string()
         # whole numbers with a gap are floats in memory
         return pa.int64() if self.kinds == {"i"} and not self.gaps else pa.float64()
-
-
-def is_dask(table: Any) -> bool:
-    """Whether a table is a Dask collection; asks nobody who is not there already."""
-    return type(table).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
 def copy_dask(table: Any, folder: Path) -> list[Path]:
