@@ -181,15 +181,12 @@ def prepare_table(
     declared.check(raw)
     n_rows = len(raw[0])
     check_width(len(raw))
-    parts = (reading.target, reading.sensitive, reading.drop, reading.prediction, reading.weights)
-    raw, roles = assign(raw, *parts)
-    every = np.ones(n_rows)
-    if reading.weights is not None:
-        every = _weights(next(column for column in raw if roles.get(column.name) == "weight"))
+    raw, roles = assign(raw, reading)
+    playing = {roles[column.name]: column for column in raw if column.name in roles}
+    every = _weights(playing["weight"]) if "weight" in playing else np.ones(n_rows)
     rows = np.arange(n_rows)
     if sample is not None:
-        target = next((column for column in raw if roles.get(column.name) == "target"), None)
-        inside = target if reading.encoding == "target" else None
+        inside = playing.get("target") if reading.encoding == "target" else None
         rows = _sampled(_strata(inside, n_rows), sample, rng)
     if not every[rows].all():
         warn(f"{counted(int(np.sum(every[rows] == 0.0)), 'row')} of weight 0 were left aside.")
@@ -257,8 +254,10 @@ def infer_schema(
         return [column for column in columns if kinds[column.name].role == role]
 
     def reader(column: Column) -> ColumnReader:
-        kind = kinds[column.name]
-        return ColumnReader(kind.name, _without_texts(column, kind).without_rows(), declared)
+        kind, like = kinds[column.name], column.without_rows()
+        if kind.read_as == "nothing" and kind.kind != "constant" and column.numbers is None:
+            like = replace(like, categories=())  # other rows have other names and texts
+        return ColumnReader(kind.name, like, declared)
 
     outcome = next(iter(playing("target")), None)
     inside = outcome if reading.encoding == "target" else None
@@ -389,13 +388,6 @@ def _on_all_rows(kind: ColumnFacts, column: Column, summary: ColumnSummary) -> C
             kind = replace(counter, name=kind.name, note=kind.note, role=kind.role)
     strays = sorted(summary.strays.items(), key=lambda stray: natural(stray[0]))
     return replace(kind, missing=summary.n_missing, strays=tuple(strays))
-
-
-def _without_texts(column: Column, kind: ColumnFacts) -> Column:
-    """Without the values of identifiers and free text: other rows have others."""
-    if kind.read_as == "nothing" and kind.kind != "constant" and column.numbers is None:
-        return replace(column, categories=())
-    return column
 
 
 def _in_words(predicted: Column, labels: Mapping[str, str]) -> Column:

@@ -135,10 +135,7 @@ def prepare_chunks(
     check_length(n_rows)
     places = sampled_places(n_rows)
     table = as_pandas(pa.concat_tables(fold(partial(_raw_rows, places), chunks, add)))
-    raw, roles = assign(
-        declared.columns(table), reading.target, reading.sensitive,
-        reading.drop, reading.prediction,
-    )  # fmt: skip
+    raw, roles = assign(declared.columns(table), reading)
 
     def summarize(one: SummaryPass) -> tuple[ColumnSummary, ...]:
         found = fold(partial(_summarized, one), chunks, one.merge)

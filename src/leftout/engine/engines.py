@@ -231,13 +231,10 @@ Engine = Local | Dask
 
 
 def _called(item: Any) -> str:
-    """What people call a chunk, or one with something beside it."""
-    if item is None:
-        return "what chunks gave"
-    item = item[0] if isinstance(item, tuple) else item
-    if not hasattr(item, "path"):
-        return shown(repr(item))
-    return f"row group {item.group + 1} of {shown(repr(item.path))}"
+    """What people call a chunk; None is what several gave."""
+    if hasattr(item, "path"):
+        return f"row group {item.group + 1} of {shown(repr(item.path))}"
+    return "what chunks gave" if item is None else shown(repr(item))
 
 
 async def _answers(address: str) -> None:

@@ -86,11 +86,8 @@ class ChunkedTable:
         self, engine: Any, scheduler: str | None, memory: int | str | None
     ) -> Iterator[Engine]:
         """What runs over the chunks; a cluster is asked first whether it can."""
-        if not isinstance(engine, str | None):
-            yield engine
-            return
         if engine != "dask":
-            yield Local()
+            yield Local() if isinstance(engine, str | None) else engine
             return
         if scheduler is None:
             cluster = Dask.current()
