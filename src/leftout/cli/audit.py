@@ -28,14 +28,7 @@ _NOT_OF_DEMO = (
 
 @click.command()
 @takes("tables", *_AUDIT_OPTIONS)
-def audit(
-    tables: tuple[str, ...],
-    engine: str | None,
-    scheduler: str | None,
-    memory: str | None,
-    out: Path | None,
-    **given: Any,
-) -> None:
+def audit(tables: tuple[str, ...], out: Path | None, **given: Any) -> None:
     """Who does PCA leave out of TABLE? Why, does it replicate, what does it cost, what helps?
 
     TABLE is a CSV or TSV file (also gzipped), Parquet, Feather or Excel, with names in its first
@@ -43,21 +36,16 @@ def audit(
     large for memory is passed over chunk by chunk. Writes report.html, audit.json and groups.csv
     (or groups.parquet) to a folder, by default leftout-TABLE.
     """
+    from leftout.engine.tables import HERE, named, opened
 
-    def read() -> tuple[Any, Any]:
-        from leftout.engine.tables import opened
-
-        return opened(tables, given["sheet"], engine, memory)
-
-    from leftout.engine.tables import HERE, named
-
+    engine, scheduler, memory = (given[name] for name in ("engine", "scheduler", "memory"))
     engine = "dask" if engine is None and scheduler is not None else engine
-    folder = Path(f"leftout-{named(tables)}") if out is None else out
-    where = {
-        "engine": engine, "scheduler": scheduler or (HERE if engine == "dask" else None),
-        "memory": memory, "resume": True,
-    }  # fmt: skip
-    _run(read, folder, given, where)
+    scheduler = scheduler or (HERE if engine == "dask" else None)
+    _run(
+        lambda: opened(tables, given["sheet"], engine, memory),
+        Path(f"leftout-{named(tables)}") if out is None else out,
+        given, engine=engine, scheduler=scheduler, memory=memory, resume=True,
+    )  # fmt: skip
 
 
 @click.command()
@@ -71,25 +59,17 @@ def demo(out: Path, **given: Any) -> None:
     The search sees 55 columns of each application and not the decision. The very first search
     compiles, which takes about ten seconds.
     """
+    from leftout.data.sources import Source
+    from leftout.datasets import demo_dictionary, load_demo
 
-    def read() -> tuple[Any, Any]:
-        from leftout.data.sources import Source
-        from leftout.datasets import load_demo
-
+    def read() -> tuple[Source, Any]:
         table = load_demo()
         return Source(table), table
 
-    from leftout.datasets import demo_dictionary
-
-    _run(read, out, {**given, "dictionary": demo_dictionary()}, {})
+    _run(read, out, {**given, "dictionary": demo_dictionary()})
 
 
-def _run(
-    read: Callable[[], tuple[Any, Any]],
-    folder: Path,
-    given: dict[str, Any],
-    where: dict[str, Any],
-) -> None:
+def _run(read: Callable[[], Any], folder: Path, given: dict[str, Any], **where: Any) -> None:
     """Audit a table as people ask, and deliver what was found.
 
     ``read`` gives the table, and something with its columns; ``where`` says which machines work on

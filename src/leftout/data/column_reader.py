@@ -28,6 +28,7 @@ from leftout.settings import ENCODINGS, SCALINGS, Reading
 from leftout.text import shortened, shown
 
 Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
 # Rows that a schema is inferred from; of more, always the same ones.
 SCHEMA_ROWS = 50_000
 # Different texts among numbers that are kept with their counts.
@@ -158,15 +159,11 @@ class ColumnSummary(NamedTuple):
     high: float
     counts: NDArray[Any]  # rows (or their weight) of each of the sample's categories; of any other
     strays: dict[str, int]  # texts among numbers, with their cells
-    declared: NDArray[np.int64]  # cells of each value that somebody has declared missing
+    declared: Counts  # cells of each value that somebody has declared missing
 
     @classmethod
     def of(
-        cls,
-        column: Column,
-        like: Column,
-        declared: NDArray[np.int64] | None = None,
-        weights: Floats | None = None,
+        cls, column: Column, like: Column, hits: Counts | None = None, weights: Floats | None = None
     ) -> ColumnSummary:
         """Of a column that was read like another one."""
         low, high, counts = np.inf, -np.inf, np.zeros(0, dtype=np.int64)
@@ -179,7 +176,7 @@ class ColumnSummary(NamedTuple):
                 low, high = float(np.nanmin(numbers)), float(np.nanmax(numbers))
         return cls(
             len(column), column.n_missing, low, high, counts, dict(column.strays),
-            np.zeros(0, dtype=np.int64) if declared is None else declared,
+            np.zeros(0, dtype=np.int64) if hits is None else hits,
         )  # fmt: skip
 
     def merge(self, other: ColumnSummary) -> ColumnSummary:

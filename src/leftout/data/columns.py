@@ -188,10 +188,7 @@ class Column(Serializable):
 
 
 def columns_of(
-    table: Any,
-    *,
-    categorical: Iterable[Any] | None = (),
-    drop: Iterable[Any] | None = (),
+    table: Any, *, categorical: Iterable[Any] | None = (), drop: Iterable[Any] | None = ()
 ) -> list[Column]:
     """The columns of a table (pandas, polars, pyarrow, an array of two dimensions; or columns).
 

@@ -195,10 +195,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
     def fit_scale(
-        self,
-        columns: list[Column],
-        spreads: Floats | None = None,
-        weights: Floats | None = None,
+        self, columns: list[Column], spreads: Floats | None = None, weights: Floats | None = None
     ) -> Floats:
         """Encode columns, and learn what each feature is shifted by and multiplied with.
 

@@ -197,14 +197,10 @@ def _naive(cell: dt.date) -> dt.date:
     return cell.astimezone(dt.UTC).replace(tzinfo=None)
 
 
-def _seconds(cell: dt.time) -> float:
-    return 3600.0 * cell.hour + 60.0 * cell.minute + cell.second + 1e-6 * cell.microsecond
-
-
 # What cells of Python's own kinds become: how each does, and the kind of the column.
 _PLAIN: tuple[tuple[type, Callable[[Any], Any], Any], ...] = (
     (dt.date, _naive, "datetime64[us]"),
-    (dt.time, _seconds, "float64"),
+    (dt.time, lambda t: 3600.0 * t.hour + 60.0 * t.minute + t.second + 1e-6 * t.microsecond, "f8"),
     (dt.timedelta, dt.timedelta.total_seconds, "float64"),
     (bytes, lambda cell: cell.decode(errors="replace"), object),
 )

@@ -10,9 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as is_a
 
 from leftout.data.column_reader import (
     ColumnDeclarations,
@@ -33,9 +36,6 @@ from leftout.errors import InputError
 from leftout.linalg.moments import about_own_mean
 from leftout.linalg.passes import Array, Pass, Places, Sums, Take
 from leftout.settings import Reading
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 T = TypeVar("T")
 
@@ -89,8 +89,6 @@ def _raw(reader: ColumnReader, cells: pa.Array) -> Column:
     Numbers stay numbers, also where they take no more than two values, unless they are declared
     categories.
     """
-    import pyarrow.types as is_a
-
     name, kind = reader.raw, cells.type
     if is_text(kind) and not is_a.is_dictionary(kind):
         cells = cells.dictionary_encode()
@@ -104,8 +102,6 @@ def _raw(reader: ColumnReader, cells: pa.Array) -> Column:
 
 def _has_large(cells: pa.Array) -> bool:
     """Whether some whole numbers are so large that floats do not tell them apart."""
-    import pyarrow.compute as pc
-
     low, high = pc.min_max(cells).as_py().values()
     return low is not None and (low <= -LARGEST_EXACT or high >= LARGEST_EXACT)
 
@@ -121,8 +117,6 @@ def prepare_chunks(
 
     ``source`` is what the table is called.
     """
-    import pyarrow as pa
-
     n_rows, names = n_rows_of(chunks), chunks[0].schema.names
     for what, given in (("target", reading.target), ("prediction", reading.prediction)):
         if np.ndim(given):
@@ -160,8 +154,6 @@ def prepare_chunks(
 
 def _raw_rows(places: Places, chunk: Chunk) -> list[pa.Table]:
     """The rows of some places that are in a chunk, as they are stored."""
-    import pyarrow as pa
-
     ends = np.searchsorted(places, [chunk.start, chunk.start + chunk.n_rows])
     if ends[0] == ends[1]:
         return []

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -39,8 +39,11 @@ from leftout.linalg.passes import fold
 from leftout.running import Stages, one_thread, warn
 from leftout.text import shown
 
-T = TypeVar("T")
-Item = TypeVar("Item")
+# What gives a chunk's result, and what makes one of two.
+Function = Callable[[Any], Any]
+Merge = Callable[[Any, Any], Any]
+# ``fold(function, items, merge)``: how functions of chunks are run and merged.
+Fold = Callable[[Function, Sequence[Any], Merge], Any]
 # Called with how many chunks are done, and how many there are.
 Tell = Callable[[int, int], None]
 
@@ -56,10 +59,6 @@ def silent(done: int, total: int) -> None:
     """Tell nobody."""
 
 
-# ``fold(function, items, merge)``: how functions of chunks are run and merged.
-Fold = Callable[[Callable[[Any], Any], Sequence[Any], Callable[[Any, Any], Any]], Any]
-
-
 class Local:
     """One chunk at a time, in this process.
 
@@ -71,15 +70,11 @@ class Local:
     closed = False
 
     def fold(
-        self,
-        function: Callable[[Item], T],
-        items: Sequence[Item],
-        merge: Callable[[T, T], T],
-        tell: Tell = silent,
-    ) -> T:
+        self, function: Function, items: Sequence[Any], merge: Merge, tell: Tell = silent
+    ) -> Any:
         """All results merged, in order, by the fixed tree."""
 
-        def results() -> Iterator[T]:
+        def results() -> Iterator[Any]:
             for done, item in enumerate(items, start=1):
                 yield function(item)
                 tell(done, len(items))
@@ -88,7 +83,7 @@ class Local:
             return fold(results(), merge)
 
 
-def _on_one_thread(function: Callable[..., T], *given: Any) -> T:
+def _on_one_thread(function: Callable[..., Any], *given: Any) -> Any:
     with one_thread():
         return function(*given)
 
@@ -173,12 +168,8 @@ class Dask:
                     )
 
     def fold(
-        self,
-        function: Callable[[Item], T],
-        items: Sequence[Item],
-        merge: Callable[[T, T], T],
-        tell: Tell = silent,
-    ) -> T:
+        self, function: Function, items: Sequence[Any], merge: Merge, tell: Tell = silent
+    ) -> Any:
         """All results merged, in order, by the fixed tree, whose branches are tasks as well."""
         self._wait_for_workers()
         submit = partial(self.client.submit, _on_one_thread, pure=False)
@@ -293,9 +284,7 @@ class Passes:
     ) -> None:
         self.engine, self.folder, self.stages, self.number = engine, folder, stages, 0
 
-    def fold(
-        self, function: Callable[[Item], T], items: Sequence[Item], merge: Callable[[T, T], T]
-    ) -> T:
+    def fold(self, function: Function, items: Sequence[Any], merge: Merge) -> Any:
         """As the engine folds; a result that is there already is not computed again."""
         self.number += 1
         if self.folder is None:

@@ -22,6 +22,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
+import pandas as pd
+
 from leftout.checks import check_choice
 from leftout.data import column_reader
 from leftout.data.cleaning import CODE
@@ -45,7 +47,6 @@ from leftout.settings import ENGINES
 from leftout.text import shown
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 # Stands for the address of a cluster that is to be started on this machine.
@@ -182,14 +183,9 @@ def _chunks(table: Any, copies: ExitStack) -> tuple[list[Chunk], list[str]]:
 
 
 def opened(
-    tables: Sequence[str],
-    sheet: str | None = None,
-    engine: str | None = None,
-    memory: str | None = None,
+    tables: Sequence[str], sheet: str | None, engine: str | None, memory: str | None
 ) -> tuple[Source | ChunkedTable, Any]:
     """What the command line names as a table, and something with its columns."""
-    import pandas as pd
-
     parts = None if sheet is not None else in_parts(list(tables), engine, memory)
     if parts is not None:
         return parts, pd.DataFrame(columns=parts.chunks[0].schema.names)
@@ -278,8 +274,6 @@ class _TextType:
 
     def add(self, cells: pd.Series) -> None:
         """Take some further texts into account."""
-        import pandas as pd
-
         texts = cells.dropna()
         self.gaps |= len(texts) < len(cells)
         if not len(texts) or "O" in self.kinds:

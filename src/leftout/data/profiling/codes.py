@@ -70,20 +70,11 @@ class StandardScores(NamedTuple):
     @classmethod
     def of(cls, columns: Sequence[Column]) -> StandardScores:
         rows = _evenly(len(columns[0]) if columns else 0, _SAMPLE)
-        names, scores = [], []
-        for place in _evenly(len(columns), _OTHERS):
-            made = _standardized(columns[place].take(rows))
-            if made is not None:
-                names.append(columns[place].name)
-                scores.append(made)
-        stacked = np.column_stack(scores) if scores else np.empty((len(rows), 0))
-        return cls(rows, np.array(names, dtype=object), np.ascontiguousarray(stacked))
-
-    def von_neumann_ratio(self, column: Column, marks: Floats) -> float:
-        """How much means of the others jump along a column's values, but for some marks."""
-        values = column.values[self.rows]
-        places = np.where(np.isin(values, marks), -1, value_counts(values)[2])
-        return von_neumann_ratio(places, self.scores[:, self.names != column.name])
+        some = [columns[place] for place in _evenly(len(columns), _OTHERS)]
+        made = {column.name: _standardized(column.take(rows)) for column in some}
+        scores = {name: values for name, values in made.items() if values is not None}
+        stacked = np.column_stack([np.empty((len(rows), 0)), *scores.values()])
+        return cls(rows, np.array(list(scores), dtype=object), np.ascontiguousarray(stacked))
 
 
 def _evenly(n_all: int, most: int) -> NDArray[np.intp]:
@@ -117,7 +108,9 @@ def code_evidence(column: Column, scores: StandardScores) -> tuple[list[str], bo
     points, needed = name + len(reasons), SUSPECTED if name > 0 else UNNAMED
     if points + ROUGH < needed:  # the slowest to find out cannot change the answer
         return [], False
-    ratio = scores.von_neumann_ratio(column, distinct[~usual])
+    values = column.values[scores.rows]
+    places = np.where(np.isin(values, distinct[~usual]), -1, value_counts(values)[2])
+    ratio = von_neumann_ratio(places, scores.scores[:, scores.names != column.name])
     rough = ratio >= ROUGHNESS
     if points + ROUGH * rough + SMOOTH * (ratio < SMOOTHNESS) < needed:
         return [], False

@@ -39,6 +39,8 @@ _NEARLY = 0.95
 _CALENDAR = frozenset(
     "year yr jahr annee ano month monat mes mois week woche day tag dia jour age rank".split()
 )
+# Categories that are numbers.
+_DIGITS = re.compile(r"[+-]?\d+(\.\d*)?")
 # Digits that are still text begin with a zero, or are too many to count with.
 _TEXT_CODE = re.compile(r"[+-]?\d+|(?=\S*\d)(?=\S*[A-Za-z])[A-Za-z0-9.\-/_]{2,16}")
 
@@ -130,19 +132,13 @@ def _column_type(column: Column, scores: StandardScores, said: str | None) -> Co
         return _kind(column, "yes/no", " and ".join(map(column.show, present)), overrule="drop")
     if column.declared or (column.categories is not None and column.levels is not None):
         why = f"{counted(column.n_values, 'value')}, declared"
-        if _of_digits(column):
+        if column.levels is not None or all(map(_DIGITS.fullmatch, column.categories or ())):
             return _kind(column, "code", why, overrule="numeric")
         return _kind(column, "category", why, overrule="drop")
     if column.dates:
         why = f"from {column.show(present[0])} to {column.show(present[-1])}"
         return _kind(column, "date", why, overrule="drop")
     return _of_text(column, counts) if column.words else _of_numbers(column, scores)
-
-
-def _of_digits(column: Column) -> bool:
-    """Whether categories are numbers."""
-    texts = column.categories or ()
-    return column.levels is not None or all(re.fullmatch(r"[+-]?\d+(\.\d*)?", t) for t in texts)
 
 
 def _of_text(column: Column, counts: NDArray[np.int64]) -> ColumnFacts:
@@ -237,12 +233,7 @@ def _called_id(name: str, n_values: int) -> float:
 
 
 def _kind(
-    column: Column,
-    kind: str,
-    why: str,
-    read_as: str | None = None,
-    sure: bool = True,
-    overrule: str = "",
+    column: Column, kind: str, why: str, read_as: str = "", sure: bool = True, overrule: str = ""
 ) -> ColumnFacts:
     option = parameter_label(overrule, [column.name]) if overrule else ""
     return ColumnFacts(

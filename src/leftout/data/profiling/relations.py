@@ -72,11 +72,13 @@ class _Thresholds(NamedTuple):
         return float(alone.max()), int(alone.argmax())
 
 
-# A target with 2% of its cells flipped has an area of 0.98 on average, and must not be missed.
-_LEAK = _Thresholds(area=0.97, explained=0.98, rows=10, settled=np.inf)
-# Of a sensitive column, any value that enough rows have counts; so does what settles it for many:
-# who is a husband is a man.
-_PROXY = _Thresholds(area=0.9, explained=0.81, rows=20, settled=0.25)
+_WANTED = {
+    # a target with 2% of its cells flipped has an area of 0.98 on average, and must not be missed
+    "leak": _Thresholds(area=0.97, explained=0.98, rows=10, settled=np.inf),
+    # any value that enough rows have counts; so does what settles a sensitive column for many: who
+    # is a husband is a man
+    "proxy": _Thresholds(area=0.9, explained=0.81, rows=20, settled=0.25),
+}
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ def leaks(columns: Sequence[Column], target: Column, positive: Any = None) -> li
     >>> [relation.text for relation in leaks(table[:2], table[2])]
     ['x1 alone tells the target x2: AUC 1.']
     """
-    return _relations(columns, [target], "leak", _LEAK, positive)
+    return _relations(columns, [target], "leak", positive)
 
 
 def proxies(searched: Sequence[Column], sensitive: Sequence[Column]) -> list[Relation]:
@@ -154,17 +156,13 @@ def proxies(searched: Sequence[Column], sensitive: Sequence[Column]) -> list[Rel
     (a correlation of 0.9), for any value that at least 20 rows have. So is a column that leaves
     no choice in a quarter of the rows: 99 of 100 with its value there have the same one.
     """
-    return _relations(searched, sensitive, "proxy", _PROXY)
+    return _relations(searched, sensitive, "proxy")
 
 
 def _relations(
-    columns: Sequence[Column],
-    others: Sequence[Column],
-    how: str,
-    wanted: _Thresholds,
-    positive: Any = None,
+    columns: Sequence[Column], others: Sequence[Column], how: str, positive: Any = None
 ) -> list[Relation]:
-    found = []
+    found, wanted = [], _WANTED[how]
     for other in others:
         rows = np.flatnonzero(~other.missing)
         if len(rows) < 2 * wanted.rows:
