@@ -77,8 +77,7 @@ class Missing:
     [False, False, False, True, True]
     """
 
-    everywhere: tuple[str, ...] = ()
-    named: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    values: dict[str | None, tuple[str, ...]]  # by the column; None: of any
 
     @classmethod
     def of(cls, given: Any, names: Iterable[Any]) -> Missing:
@@ -93,7 +92,7 @@ class Missing:
         else:
             parts = given.split(",") if isinstance(given, str) else _listed(given)
             pairs = [_pair(part, known) for part in parts if part is not None and part != ""]
-        by_name: dict[str | None, list[str]] = {None: []}
+        values: dict[str | None, tuple[str, ...]] = {}
         for name, value in pairs:
             if is_missing(value) or np.ndim(value) or text_of(value) == "":
                 raise InputError(
@@ -101,12 +100,11 @@ class Missing:
                     "or a date."
                 )
             column = None if name is None else str(find(known, name, "missing"))
-            by_name.setdefault(column, []).append(text_of(value))
-        named = {name: tuple(dict.fromkeys(texts)) for name, texts in by_name.items() if name}
-        return cls(tuple(dict.fromkeys(by_name[None])), named)
+            values[column] = tuple(dict.fromkeys((*values.get(column, ()), text_of(value))))
+        return cls(values)
 
     def __bool__(self) -> bool:
-        return bool(self.everywhere or self.named)
+        return bool(self.values)
 
     def apply(self, column: Column) -> Column:
         """The column without the cells that hold such a value; new rows need not hold it."""
@@ -131,12 +129,12 @@ class Missing:
             for text, count in zip(self.of_column(column), hits, strict=True):
                 if count:
                     counts.setdefault(text, {})[column.name] = count
-                elif text in self.named.get(column.name, ()):
+                elif text in self.values.get(column.name, ()):
                     raise InputError(
                         f"missing names the value {unambiguous(text)} of the column "
                         f"{column.name!r}, but no row holds it. Correct the value, or leave it out."
                     )
-        for text in self.everywhere:
+        for text in self.values.get(None, ()):
             if text not in counts:
                 raise InputError(
                     f"missing names the value {unambiguous(shortened(text))}, but no column holds "
@@ -150,7 +148,8 @@ class Missing:
 
     def of_column(self, column: Column) -> list[str]:
         """The values that mean nothing in a column, its own first."""
-        return list(dict.fromkeys((*self.named.get(column.name, ()), *self.everywhere)))
+        each = (text for name in (column.name, None) for text in self.values.get(name, ()))
+        return list(dict.fromkeys(each))
 
 
 def _listed(given: Any) -> list[Any]:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.preprocessing import TargetEncoder
 
 from leftout.data.cleaning import read_like
 from leftout.data.column_reader import ColumnSummary
@@ -200,26 +201,12 @@ class TargetMeans(NamedTuple):
         weight). Codes are -1 for missing; of rows with values from ``n_values`` on nothing is told.
         """
         rows = np.isfinite(self.y) & (codes < n_values)
-        places, centre = (
-            np.where(codes < 0, n_values, codes)[rows],
-            self.y[np.isfinite(self.y)].mean(),
-        )
-        y = self.y[rows] - centre
-        count, total, squares = (
-            np.bincount(places, sums, n_values + 1) for sums in (np.ones(len(y)), y, y * y)
-        )
-        n = count.sum()
-        mean = total.sum() / n
-        spread = squares.sum() / n - mean**2
-        with np.errstate(divide="ignore", invalid="ignore"):
-            own = total / count
-            if self.smooth == "auto":
-                within = np.maximum(squares - count * own**2, 0.0)
-                weight = spread * count / (spread * count + within / count)
-                means = np.where(np.isnan(weight), mean, weight * own + (1.0 - weight) * mean)
-            else:
-                means = (total + float(self.smooth) * mean) / (count + float(self.smooth))
-        return np.append(np.where(count > 0, means, mean), mean) + centre
+        places = np.where(codes < 0, n_values, codes)[rows]
+        centre = self.y[np.isfinite(self.y)].mean()
+        encoder = TargetEncoder(
+            categories=[np.arange(n_values + 1)], target_type="continuous", smooth=self.smooth
+        ).fit(places[:, None], self.y[rows] - centre)
+        return np.append(encoder.encodings_[0], encoder.target_mean_) + centre
 
 
 def encode_column(
