@@ -16,16 +16,16 @@ may run code as that user anyway. A folder that others may write to is not used.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import os
 import pickle
 import re
 import shutil
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -120,8 +120,8 @@ class Dask:
         distributed = _distributed()
         try:
             # a client that finds nobody complains once more when it is forgotten
-            with ThreadPoolExecutor(1) as apart:
-                apart.submit(asyncio.run, _answers(address)).result()
+            host = distributed.comm.get_address_host_port(address, strict=True)
+            socket.create_connection(host, _ANSWER).close()
             client = distributed.Client(address, timeout=_ANSWER, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise InputError(
@@ -226,14 +226,6 @@ def _called(item: Any) -> str:
     if hasattr(item, "path"):
         return f"row group {item.group + 1} of {shown(repr(item.path))}"
     return "what chunks gave" if item is None else shown(repr(item))
-
-
-async def _answers(address: str) -> None:
-    """Reach a scheduler, and hang up."""
-    distributed: Any = _distributed()
-    how = distributed.Security().get_connection_args("client")
-    link = await distributed.comm.connect(address, timeout=_ANSWER, **how)
-    await link.close()
 
 
 def _distributed() -> Any:
