@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable
 from difflib import get_close_matches
+from functools import partial
 from inspect import signature
 from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar
@@ -38,14 +39,9 @@ def check_count(name: str, value: Any, least: int = 1, what: str = "not a count"
     require(is_int(value) and int(value) >= least, name, value, f"{what}; give an int from {least}")
 
 
-def check_whole(name: str, value: Any) -> None:
-    """Refuse anything but an int from 0."""
-    check_count(name, value, 0, "not a whole number")
-
-
-def check_several(name: str, value: Any) -> None:
-    """Refuse anything but an int from 2."""
-    check_count(name, value, 2, "too few")
+# Refuse anything but an int from 0, and from 2.
+check_whole = partial(check_count, least=0, what="not a whole number")
+check_several = partial(check_count, least=2, what="too few")
 
 
 def check_floor(name: str, value: Any) -> None:

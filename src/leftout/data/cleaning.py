@@ -14,10 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leftout.data.columns import LARGEST_EXACT, Column, natural
+from leftout.data.columns import LARGEST_EXACT, Column, Floats, natural
 from leftout.text import shortened
-
-Floats = NDArray[np.float64]
 
 # What stands for "nothing" in a file; what pandas takes as such, and the question mark.
 MISSING = (

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from leftout.checks import check_choice
 from leftout.data.cleaning import clean_all, read_like
-from leftout.data.columns import Column, columns_of, found
+from leftout.data.columns import Column, Counts, Floats, columns_of, found
 from leftout.data.dictionary import CATEGORICAL, Dictionary, Missing
 from leftout.data.profiling.column_types import ColumnFacts, infer_column_types
 from leftout.errors import InputError
@@ -27,8 +27,6 @@ from leftout.running import warn
 from leftout.settings import ENCODINGS, SCALINGS, Reading
 from leftout.text import shortened, shown
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 # Rows that a schema is inferred from; of more, always the same ones.
 SCHEMA_ROWS = 50_000
 # Different texts among numbers that are kept with their counts.

@@ -30,6 +30,7 @@ from leftout.files import Serializable
 from leftout.text import date, number, shortened, shortest, unambiguous
 
 Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
 
 # Larger whole numbers are not all told apart by a float: they are identifiers.
 LARGEST_EXACT = 1 << 53

@@ -17,10 +17,9 @@ from sklearn.utils.validation import (
 from leftout.checks import check_weights
 from leftout.data.cleaning import clean, unique
 from leftout.data.column_reader import ColumnDeclarations, ColumnSummary
-from leftout.data.columns import Column, names_of
+from leftout.data.columns import Column, Floats, names_of
 from leftout.data.encoding import (
     CategoricalEncoding,
-    Floats,
     MissingIndicator,
     NumericEncoding,
     TargetMeans,

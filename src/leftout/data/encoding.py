@@ -23,13 +23,11 @@ from sklearn.preprocessing import TargetEncoder
 
 from leftout.data.cleaning import read_like
 from leftout.data.column_reader import ColumnSummary
-from leftout.data.columns import Column
+from leftout.data.columns import Column, Floats
 from leftout.data.profiling.column_types import ColumnFacts
 from leftout.errors import InputError
 from leftout.files import Serializable
 from leftout.text import counted
-
-Floats = NDArray[np.float64]
 
 # Values of a category that get a column each; the rest of them share one.
 LEVELS = 100

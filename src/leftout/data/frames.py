@@ -17,8 +17,7 @@ from leftout.checks import is_missing
 from leftout.errors import InputError
 from leftout.text import listed, quoted
 
-Floats = NDArray[np.float64]
-Tabulated = tuple[Floats, NDArray[np.int64], NDArray[np.int32]]
+Tabulated = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int32]]
 
 _SHOWN = 5
 # Sparse matrices become arrays up to this many values.
@@ -206,7 +205,7 @@ _PLAIN: tuple[tuple[type, Callable[[Any], Any], Any], ...] = (
 )
 
 
-def value_counts(values: Floats) -> Tabulated:
+def value_counts(values: NDArray[np.float64]) -> Tabulated:
     """Sorted distinct values, how often each occurs, and each row's place among them.
 
     NaN is not a value; its place is -1.

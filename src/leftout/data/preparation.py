@@ -25,9 +25,9 @@ from leftout.data.column_reader import (
     SummaryPass,
     sampled_places,
 )
-from leftout.data.columns import Column, names_of, natural
+from leftout.data.columns import Column, Floats, names_of, natural
 from leftout.data.encoder import TableEncoder
-from leftout.data.encoding import Floats, as_read, mean_and_variance
+from leftout.data.encoding import as_read, mean_and_variance
 from leftout.data.profiling.codes import FEW
 from leftout.data.profiling.column_types import ColumnFacts, row_counter
 from leftout.data.profiling.relations import Relation, copies, leaks, proxies

@@ -24,9 +24,8 @@ from leftout.data.column_reader import (
     SummaryPass,
     sampled_places,
 )
-from leftout.data.columns import LARGEST_EXACT, Column, of_cells
+from leftout.data.columns import LARGEST_EXACT, Column, Floats, of_cells
 from leftout.data.encoder import TableEncoder
-from leftout.data.encoding import Floats
 from leftout.data.formats import as_pandas
 from leftout.data.preparation import PreparedTable, check_length, check_width, infer_schema
 from leftout.data.roles import assign
@@ -89,21 +88,18 @@ def _raw(reader: ColumnReader, cells: pa.Array) -> Column:
     Numbers stay numbers, also where they take no more than two values, unless they are declared
     categories.
     """
-    name, kind = reader.raw, cells.type
-    if is_text(kind) and not is_a.is_dictionary(kind):
-        cells = cells.dictionary_encode()
-    elif is_a.is_floating(kind) or is_a.is_integer(kind) and not _has_large(cells):
+    name, kind, exact = reader.raw, cells.type, is_a.is_floating(cells.type)
+    if is_a.is_integer(kind):
+        low, high = pc.min_max(cells).as_py().values()
+        exact = low is None or -LARGEST_EXACT < low <= high < LARGEST_EXACT
+    if exact:
         return Column(name, cells.cast("float64", safe=False).to_numpy(zero_copy_only=False))
-    elif is_a.is_integer(kind):
-        cells = cells.cast("large_string").dictionary_encode()
+    if is_a.is_integer(kind):  # floats do not tell all of them apart
+        cells = cells.cast("large_string")
+    if is_text(cells.type) and not is_a.is_dictionary(kind):
+        cells = cells.dictionary_encode()
     found = cells.to_pandas(date_as_object=False)
     return of_cells(name, found, name in reader.declared.categories)
-
-
-def _has_large(cells: pa.Array) -> bool:
-    """Whether some whole numbers are so large that floats do not tell them apart."""
-    low, high = pc.min_max(cells).as_py().values()
-    return low is not None and (low <= -LARGEST_EXACT or high >= LARGEST_EXACT)
 
 
 def prepare_chunks(

@@ -1,17 +1,13 @@
 """Who runs over the chunks of a table, here or on a Dask cluster, and how results are merged.
 
-All work on all rows is a function of one chunk and a way to merge two results. Sums of floating
-numbers depend on their order, so every engine merges in the order of the chunks by the fixed tree
-of :func:`leftout.linalg.passes.fold`, whoever finishes first.
-
-A task of a cluster is a pure function with all that it needs as arguments: nothing is scattered, so
-nothing is lost with a worker but the time of its task, which is run again elsewhere.
+All work on all rows is a function of one chunk, with all that it needs, and a way to merge two
+results. Sums of floating numbers depend on their order, so every engine merges in the order of the
+chunks by the fixed tree of :func:`leftout.linalg.passes.fold`, whoever finishes first.
 
 An audit is the same sequence of passes whenever it is run on the same files with the same settings
-and versions. So the results of passes are numbered and kept in a private folder, which is named
-after all of these; a run that was stopped takes them from there, up to the pass that it was in, and
-ends with the same digits. They are pickled: whoever may write to the user's own folder of states
-may run code as that user anyway. A folder that others may write to is not used.
+and versions. So the results of passes are numbered and kept in a private folder, and a run that was
+stopped takes them from there. They are pickled: whoever may write to the user's own folder of
+states may run code as that user anyway. A folder that others may write to is not used.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """Tables in parts, as people have them: which files they are, and whether they fit in memory.
 
-Text and Dask data frames are copied to private Parquet files. A file of text says
-nothing of what its columns hold, and a part of it may say something else than the whole: a gap or a
-mark after the first part, a code with a zero before it, commas that are thousands here and decimals
-there. So all cells are read as text first, by a parser that goes through each file from its start
-(a quoted line break may stand anywhere, and a compressed file has no second beginning). Columns
-that then hold nothing but numbers, or yes and no, are stored as such, as a table in memory would
-have them, and everything else stays text.
+Text and Dask data frames are copied to private Parquet files. A part of a file of text may say
+something else than the whole: a gap or a mark after the first part, a code with a zero before it,
+commas that are thousands here and decimals there; and a quoted line break may stand anywhere. So
+all cells are read as text first, from the start of each file. Columns that then hold nothing but
+numbers, or yes and no, are stored as such, as a table in memory would have them, and everything
+else stays text.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import webbrowser
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -103,17 +104,16 @@ def application(store: Store, limits: Limits, host: str, token: str) -> Starlett
         routes=Views(store, jobs, limits).routes(),
         lifespan=running,
         middleware=[Middleware(BaseHTTPMiddleware, dispatch=guarded)],
-        exception_handlers={HTTPException: _missing, InputError: _refused},
+        exception_handlers={
+            HTTPException: _missing,
+            InputError: lambda _, refusal: _problem(str(refusal), 422),
+        },
     )
 
 
-def _missing(request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    return _problem(_STATUS_SENTENCES.get(status, "This cannot be done."), status)
-
-
-def _refused(request: Request, error: Exception) -> Response:
-    return _problem(str(error), 422)
+def _missing(request: Request, error: Any) -> Response:
+    sentence = _STATUS_SENTENCES.get(error.status_code, "This cannot be done.")
+    return _problem(sentence, error.status_code)
 
 
 def _problem(sentence: str, status: int) -> HTMLResponse:

@@ -132,10 +132,6 @@ class Store:
     def columns(self, entry: Entry) -> Path:
         return self.of(entry) / "columns.json"
 
-    def latest(self) -> list[Entry]:
-        """All audits, the newest first."""
-        return sorted(self.entries.values(), key=lambda entry: str(entry.created), reverse=True)
-
     def delete(self, entry: Entry) -> None:
         """Remove an entry at once, and its files as soon as may be."""
         gone = self.folder / f".deleted-{entry.id}"

@@ -56,15 +56,13 @@ class Views:
             Route("/audits/{id}/files/{name}", self.file, methods=get),
         ]
 
-    async def start(self, request: Request) -> Response:
-        return self._start()
-
-    def _start(self, problem: str = "", status: int = 200) -> HTMLResponse:
+    async def start(self, request: Request, problem: str = "") -> Response:
+        newest = sorted(self.store.entries.values(), key=lambda one: str(one.created), reverse=True)
         page = rendered(
-            "start.html", entries=self.store.latest(), limits=self.limits, problem=problem,
+            "start.html", entries=newest, limits=self.limits, problem=problem,
             suffixes=list(FORMATS),
         )  # fmt: skip
-        return HTMLResponse(page, status)
+        return HTMLResponse(page, 422 if problem else 200)
 
     async def look(self, request: Request) -> Response:
         return FileResponse(_LOOK)
@@ -77,7 +75,7 @@ class Views:
         try:
             entry = await receive(request, self.store, self.limits)
         except InputError as refusal:
-            return self._start(str(refusal), 422)
+            return await self.start(request, str(refusal))
         return self._look(entry)
 
     async def demo(self, request: Request) -> Response:

@@ -19,12 +19,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.data.columns import Column
+from leftout.data.columns import Column, Floats
 from leftout.data.frames import value_counts
 from leftout.data.profiling.sentinels import ordinary
 from leftout.text import listed
-
-Floats = NDArray[np.float64]
 
 # Points from which a code is suspected, under a name that says so and any other.
 SUSPECTED, UNNAMED = 3, 4

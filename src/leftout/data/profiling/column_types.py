@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.data.columns import LARGEST_EXACT, Column
+from leftout.data.columns import LARGEST_EXACT, Column, Floats
 from leftout.data.profiling.codes import StandardScores, code_evidence, is_id, words_of
 from leftout.errors import parameter_label
 from leftout.files import Serializable
 from leftout.text import counted
-
-Floats = NDArray[np.float64]
 
 COLUMN_KINDS = (
     "number", "code", "yes/no", "category", "date", "identifier", "free text", "constant",

@@ -21,12 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from leftout.data.columns import Column
+from leftout.data.columns import Column, Floats
 from leftout.data.roles import levels_of, value_of
 from leftout.files import Serializable
 from leftout.text import as_name, unambiguous
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Measured = tuple[str, float, str | None]  # a measure, its value, and which value is told
 

@@ -12,13 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.data.columns import Column
+from leftout.data.columns import Column, Counts, Floats
 from leftout.errors import parameter_label
 from leftout.files import Serializable
 from leftout.text import counted, shown
-
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 _NINES = np.array([float("9" * digits) for digits in range(1, 9)])
 _DATES = np.array(["1900-01-01", "1970-01-01", "9999-12-31"], "datetime64[us]").astype(np.float64)
