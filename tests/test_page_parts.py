@@ -24,9 +24,9 @@ from leftout.data.sources import Source  # noqa: E402
 from leftout.errors import InputError
 from leftout.page import form as asked  # noqa: E402
 from leftout.page.form import Columns  # noqa: E402
-from leftout.page.rendering import rendered  # noqa: E402
 from leftout.page.store import Entry, Store  # noqa: E402
 from leftout.page.uploads import Limits, called  # noqa: E402
+from leftout.page.views import rendered  # noqa: E402
 from leftout.page.worker import profiled  # noqa: E402
 from leftout.settings import ON_PAGE  # noqa: E402
 
