@@ -15,8 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from leftout.cli import main, options
-from leftout.cli.audit import audit
-from leftout.cli.commands import serve
+from leftout.cli.commands import audit, serve
 from serving import HOSTILE, people
 
 pytest.importorskip("starlette", reason="the extra 'page' is not installed")

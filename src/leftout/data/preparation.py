@@ -265,13 +265,13 @@ def infer_schema(
     positive = labels.get(str(reading.positive), reading.positive)
     readers = {column.name: reader(column) for column in columns}
     read = [as_read(column, kinds[column.name]) for column in columns]
-    summaries: dict[str, ColumnSummary] = {}
-    if summarize is not None:
+    if summarize is None:
+        made = tuple(ColumnSummary.of(column, column, weights=of_raw) for column in read)
+    else:
         made = summarize(SummaryPass(tuple(map(reader, read))))
-        summaries = {c.name: summary for c, summary in zip(columns, made, strict=True)}
+    summaries = {column.name: summary for column, summary in zip(columns, made, strict=True)}
     for column in columns:
-        summary = summaries.get(column.name) or ColumnSummary.of(column, column)
-        kinds[column.name] = _on_all_rows(kinds[column.name], column, summary)
+        kinds[column.name] = _on_all_rows(kinds[column.name], column, summaries[column.name])
     positive = _counts(outcome, positive, kinds)
     candidates = playing("searched")
     if not candidates:
@@ -296,7 +296,7 @@ def infer_schema(
     if block is not None:
         here = {name: reader.column(block[reader.raw]) for name, reader in readers.items()}
     audited = [here[column.name] for column in searched]
-    of_searched = [summaries[column.name] for column in searched if summaries]
+    of_searched = [summaries[column.name] for column in searched]
     inside = None if inside is None else here[inside.name]
     encoder.learn(searched, plans, inside, of_searched, of_raw, audited)
     n_features = len(encoder.features_)

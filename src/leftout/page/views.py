@@ -22,7 +22,7 @@ from leftout.page.form import Columns
 from leftout.page.jobs import Jobs
 from leftout.page.store import DONE, READY, REPORT, RESULTS, SCREEN, Entry, Store
 from leftout.page.uploads import Limits, copied, fields_of, receive
-from leftout.report.templating import environment
+from leftout.report import environment
 from leftout.settings import ON_PAGE
 from leftout.text import percent, shortened
 

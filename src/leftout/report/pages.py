@@ -15,7 +15,7 @@ from leftout.evidence.verdict import VERDICTS
 from leftout.fair.mitigation import describe_gap
 from leftout.groups.decomposition import PART_NAMES
 from leftout.linalg.significance import describe_p
-from leftout.report.templating import environment
+from leftout.report import environment
 from leftout.text import ZERO_LOSS, as_name, counted, number, percent
 
 Data = Mapping[str, Any]
