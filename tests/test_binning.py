@@ -221,8 +221,6 @@ def test_counts_are_those_of_the_rows(table, seed):
     assert np.array_equal(table.counts(group), rows[:, group].sum(axis=1))
     assert np.array_equal(table.pairs(), rows @ rows.T)
     assert np.array_equal(table.pairs(group), rows[:, group] @ rows[:, group].T)
-    masks = rng.random((3, len(group))) < 0.5
-    assert np.array_equal(table.meet(masks), masks.astype(int) @ rows.T)
 
 
 @given(raw_tables(), st.data())

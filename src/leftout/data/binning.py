@@ -8,7 +8,7 @@ groups of a known column are such bins, the rare values of a long category poole
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
 from itertools import pairwise
@@ -272,31 +272,20 @@ class Indicators(NamedTuple):
         O(m b^2) multiplications for ``b`` bins at the speed of BLAS, which is faster than a sparse
         product.
         """
-        total = np.zeros((self.n_bins, self.n_bins))
-        for _, B in self._blocks(None if rows is None else np.flatnonzero(rows)):
-            total += B.T @ B
-        return total
-
-    def meet(self, masks: Mask) -> Array:
-        """Rows of each bin within each of some sets of rows: shape (sets, bins)."""
-        total = np.zeros((len(masks), self.n_bins))
-        for block, B in self._blocks(None):
-            total += masks[:, block].astype(np.float32) @ B
-        return total
-
-    def _blocks(self, rows: Places | None) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-        """Blocks of rows, all or some of them, and their part of the matrix."""
-        n_rows = len(self.codes[0]) if self.codes else 0
-        n_rows, width = n_rows if rows is None else len(rows), self.n_bins + 1
+        total, width = np.zeros((self.n_bins, self.n_bins)), self.n_bins + 1
+        places = None if rows is None else np.flatnonzero(rows)
+        n_rows = len(self.codes[0] if places is None else places) if self.codes else 0
         step = max(_FEWEST_ROWS, _BLOCK // width)
         for start in range(0, n_rows, step):
-            block = slice(start, min(start + step, n_rows))
-            B = np.zeros((block.stop - start, width), dtype=np.float32)
+            block = slice(start, start + step) if places is None else places[start : start + step]
+            parts = [codes[block] for codes in self.codes]
+            B = np.zeros((len(parts[0]), width), dtype=np.float32)
             begins = np.arange(0, B.size, width)
-            for codes, places in zip(self.codes, self.places, strict=True):
-                part = codes[block] if rows is None else codes[rows[block]]
-                B.reshape(-1)[begins + places[part]] = 1.0
-            yield block, B[:, :-1]
+            for part, bins in zip(parts, self.places, strict=True):
+                B.reshape(-1)[begins + bins[part]] = 1.0
+            B = B[:, :-1]
+            total += B.T @ B
+        return total
 
 
 def starts_of(columns: Sequence[BinnedColumn]) -> Places:
