@@ -222,16 +222,15 @@ def date(value: float, spread: float | None = None) -> str:
     return str(when).removesuffix(".000000").removesuffix("T00:00:00").replace("T", " ")
 
 
-def listed(words: list[str]) -> str:
+def listed(words: list[str], last: str = " and ") -> str:
     """Words as in a sentence: a, b and c."""
-    return ", ".join(words[:-1]) + " and " * (len(words) > 1) + "".join(words[-1:])
+    return ", ".join(words[:-1]) + last * (len(words) > 1) + "".join(words[-1:])
 
 
 def either(words: list[str]) -> str:
     """Words of which one holds: a or b; with commas where these are more, or have an "and"."""
     mixed = any(" and " in word or " or " in word for word in words)
-    comma = "," if mixed or len(words) > 2 else ""
-    return ", ".join(words[:-1]) + f"{comma} or " * (len(words) > 1) + "".join(words[-1:])
+    return listed(words, ", or " if mixed or len(words) > 2 else " or ")
 
 
 def leading(texts: list[str], between: str = ", ") -> str:

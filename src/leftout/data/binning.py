@@ -323,19 +323,20 @@ def strata(column: Column, bands: int, smallest: int) -> Stratum:
         missing = conditions[parts.n_known :]
         conditions = [conditions[code] for code in kept]
         labels = [labels[code] for code in kept]
-        if len(kept) < n_values:
+        others = n_values - len(kept)
+        if others:
             word = "other" if kept else "rare"
             values = tuple(column.value(code) for code in kept)
-            text = f"{as_name(column.name)} is one of {n_values - len(kept):,} {word} values"
+            text = f"{as_name(column.name)} is one of {others:,} {word} values"
             conditions.append(Condition(column.name, "others", text, values=values))
-            labels.append(f"{word} values ({n_values - len(kept):,})")
+            labels.append(f"{word} values ({others:,})")
         conditions += missing
-        if 0 < len(kept) < n_values:
+        if kept and others:
             are = "is a group" if len(kept) == 1 else "are groups"
             warn(
                 f"The column {shortened(column.name)!r} has {n_values:,} values: {len(kept)} of "
-                f"them, which at least {smallest:,} rows have, {are}; the other "
-                f"{n_values - len(kept):,} are one group together.",
+                f"them, which at least {smallest:,} rows have, {are}; the other {others:,} are one "
+                "group together.",
                 stacklevel=4,
             )
     if parts.has_missing:

@@ -95,11 +95,10 @@ class ColumnDeclarations:
         ], self.numeric)  # fmt: skip
         names = [column.name for column in raw]
         meant = [self.dictionary.apply(c, n) for c, n in zip(cleaned, names, strict=True)]
-        # by names that may have been cut
-        now = {name: column.name for name, column in zip(names, meant, strict=True)}
         every = self.dictionary.kinds | dict.fromkeys(self.numeric, "number")
-        named = every.keys() & now.keys() - self.categorical
-        said = {now[name]: every[name] for name in named}
+        named = every.keys() - self.categorical
+        # by names that may have been cut
+        said = {m.name: every[n] for n, m in zip(names, meant, strict=True) if n in named}
         for column in meant:
             if said.get(column.name) == "number" and column.numbers is None:
                 held = shown(repr(shortened((column.categories or ("",))[0])))
@@ -110,8 +109,7 @@ class ColumnDeclarations:
         kinds: dict[str, ColumnFacts] = {}
         for apart in (False, True):
             part = [m for c, m in zip(raw, meant, strict=True) if (c.name in roles) == apart]
-            of_part = {c.name: said[c.name] for c in part if c.name in said}
-            kinds |= {kind.label: kind for kind in infer_column_types(part, of_part)}
+            kinds |= {kind.label: kind for kind in infer_column_types(part, said)}
         columns = self.dictionary.renamed(meant, names)
         return columns, [
             replace(

@@ -197,8 +197,7 @@ def columns_of(
     text, booleans and whatever else become categories, in natural order.
     """
     if isinstance(table, list) and table and all(isinstance(cells, Column) for cells in table):
-        aside = found([column.name for column in table], drop, "drop")
-        return [column for column in table if column.name not in aside]
+        return table
     frame = as_frame(table)
     if frame is None:
         values = _table_of(table)

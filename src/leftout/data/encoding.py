@@ -1,10 +1,8 @@
 """From raw columns to the numbers PCA sees, and a word on what became of each column.
 
-Each column has a plan of its own, which says what its values become: numbers and dates are scaled;
-a category is a table of vectors, one for each value. Two values become 0 and 1; more become
-indicators, or the target's mean. A category must weigh as much as a number: two of its values are
-one apart, as the ends of a number from 0 to 1 are, so its indicators are divided by the root of
-two. A missing cell takes the middle of its column, and a missing indicator says so.
+Each column has a plan of its own, which says what its values become. A category is a table of
+vectors, one for each value, and must weigh as much as a number: two of its values are one apart, as
+the ends of a number from 0 to 1 are, so its indicators are divided by the root of two.
 
 Columns that are missing together (a questionnaire's page that was skipped) would have as many equal
 missing indicators as columns, and PCA would see little else. So those that are equal, or nearly,

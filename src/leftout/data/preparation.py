@@ -404,10 +404,9 @@ def _counts(target: Column | None, positive: Any, kinds: Mapping[str, ColumnFact
     level = level_of(target, positive)
     if target is None:
         return None
-    levels = levels_of(target, positive)
-    name, kind = as_name(target.name), kinds.get(target.name)
+    name, levels = as_name(target.name), levels_of(target, positive)
     if levels is None:
-        if kind is not None and kind.kind == "code":
+        if kinds[target.name].kind == "code":
             value = parameter_label("positive", target.show(target.values[~target.missing].max()))
             warn(
                 f"{name} looks like codes, but its mean is compared. For a rate, name a value, "
@@ -416,9 +415,9 @@ def _counts(target: Column | None, positive: Any, kinds: Mapping[str, ColumnFact
         return None
     if len(levels) > 1:
         warn(
-            f"{as_name(target.name)} takes {len(levels):,} values; the rate of the most "
-            f"frequent, {unambiguous(value_of(target, level))}, counts. Another can be asked for "
-            f"with {parameter_label('positive')}."
+            f"{name} takes {len(levels):,} values; the rate of the most frequent, "
+            f"{unambiguous(value_of(target, level))}, counts. Another can be asked for with "
+            f"{parameter_label('positive')}."
         )
     return value_of(target, level)
 

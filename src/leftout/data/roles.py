@@ -93,10 +93,9 @@ def levels_of(target: Column, positive: Any = None) -> list[Any] | None:
             f"The target {target.name!r} is a date; a rate or a mean is needed. Choose another, or "
             "turn it into yes and no first."
         )
+    known: list[Any] = list(range(len(target.categories or ())))
     if target.categories is None:
-        known: list[Any] = target.tabulated[0].tolist()
-    else:
-        known = list(range(len(target.categories)))
+        known = target.tabulated[0].tolist()
     if len(known) < 2:
         raise InputError(
             f"The target {target.name!r} takes {counted(len(known), 'value')}; at least two are "

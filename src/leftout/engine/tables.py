@@ -170,7 +170,7 @@ def _in_files(path: str, engine: Any, limit: int) -> bool:
 def _chunks(table: Any, copies: ExitStack) -> tuple[list[Chunk], list[str]]:
     """Chunks of files of the first one's kind, and the files; of text, of a copy."""
     if not is_dask(table):
-        paths = paths_of(table, (*STORED, *TEXT))
+        paths = paths_of(table)
         if not paths[0].lower().endswith(TEXT):
             return listed(paths), paths
     private = TemporaryDirectory(prefix="leftout-", ignore_cleanup_errors=True)

@@ -269,13 +269,12 @@ def dimensions(n_components: Any, values: Array, limit: int, rank: int) -> int:
         warn(
             f"More than {n_components:g} of the variance takes all {rank} dimensions of the table; "
             f"using {limit}, so that something is left out. Lower "
-            f"{parameter_label('n_components')} to "
-            "silence this.",
+            f"{parameter_label('n_components')} to silence this.",
             stacklevel=4,
         )
         return limit
     raise InputError(
         f"{parameter_label('n_components', n_components)} is neither a number of components (an "
-        "int from 1) "
-        "nor a share of the variance to exceed (a float between 0 and 1). Give one of these."
+        "int from 1) nor a share of the variance to exceed (a float between 0 and 1). Give one of "
+        "these."
     )
