@@ -210,9 +210,8 @@ class ColumnEntry:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Dictionary:
-    """What people know of a table's columns.
+class Dictionary(dict[str, ColumnEntry]):
+    """What people know of a table's columns; of any other, an entry that says nothing.
 
     >>> from leftout.data.columns import column_of
     >>> known = Dictionary.of([{"column": "sex", "label": "sex at birth", "values": "1=m; 2=f"}])
@@ -222,8 +221,6 @@ class Dictionary:
     'sex at birth'
     """
 
-    entries: dict[str, ColumnEntry] = field(default_factory=dict)
-
     @classmethod
     def of(cls, given: Any) -> Dictionary:
         """A dictionary from what people keep it in: a path, mappings or a data frame.
@@ -232,7 +229,7 @@ class Dictionary:
         ``note``, or some of them; or is a mapping of columns to such facts. Values are a mapping,
         or text such as ``1=yes; 0=no``.
         """
-        entries: dict[str, ColumnEntry] = {}
+        entries = cls()
         for record in [] if given is None else _records(given):
             name = text_of(record.pop("column"))
             if name in entries:
@@ -240,23 +237,20 @@ class Dictionary:
                     f"The dictionary has two lines about the column {quoted(name)}. Keep one."
                 )
             entries[name] = _entry(name, record)
-        return cls(entries)
+        return entries
 
-    def __getitem__(self, name: str) -> ColumnEntry:
-        return self.entries.get(name, ColumnEntry())
+    def __missing__(self, name: str) -> ColumnEntry:
+        return ColumnEntry()
 
     def checked(self, names: Iterable[Any]) -> Dictionary:
         """The same for a table with such columns; refuses others."""
         known = list(names)
-        entries = {
-            str(find(known, name, "The dictionary")): entry for name, entry in self.entries.items()
-        }
-        return Dictionary(entries)
+        return Dictionary({str(find(known, name, "The dictionary")): self[name] for name in self})
 
     @property
     def kinds(self) -> dict[str, str]:
         """The kinds that columns are said to be of."""
-        return {name: known.kind for name, known in self.entries.items() if known.kind}
+        return {name: known.kind for name, known in self.items() if known.kind}
 
     def apply(self, column: Column, name: str | None = None) -> Column:
         """The column with its values' labels for categories; ``name`` it has in the table.

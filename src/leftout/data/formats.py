@@ -42,8 +42,7 @@ _BLOCK, _START, _TRIED = 1 << 20, 1 << 16, 20
 _CODED = re.compile(rb'0\d(?:(?<=[,;\t|"\r\n ]0\d)|(?<=[,;\t|"\r\n ][+-]0\d))')
 _SHOWN_SHEETS = 10
 _UNNAMED = re.compile(r"__index_level_\d+__")
-_ERRORS = ("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!")
-_NO_CELLS = frozenset((*MISSING, *_ERRORS))
+_NO_CELLS = frozenset((*MISSING, "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!"))
 
 
 class TextFile:

@@ -46,16 +46,12 @@ class EncodingPlan:
     encoder: TableEncoder
     readers: dict[str, ColumnReader]  # by the columns' names in the audit
 
-    @property
-    def n_features(self) -> int:
-        return len(self.encoder.features_)
-
     def blocks(self, chunk: Chunk) -> Iterator[tuple[int, Floats]]:
         """Encoded rows of a chunk, some at a time, each with the place of its first row.
 
         A block is overwritten by the next: memory that is new costs more than what it holds.
         """
-        room = np.empty((self.n_features, min(chunk.batch_size, chunk.n_rows)))
+        room = np.empty((len(self.encoder.features_), min(chunk.batch_size, chunk.n_rows)))
         plans = enumerate(self.encoder.columns_)
         needed = {place: plan.label for place, plan in plans if plan.becomes is not None}
         for start, columns in self.columns(chunk, list(needed.values())):
@@ -185,7 +181,7 @@ class ChunkedRows:
 
     @property
     def n_features(self) -> int:
-        return self.plan.n_features
+        return len(self.plan.encoder.features_)
 
     def run(self, one: Pass[T]) -> T:
         """A pass over all blocks, merged in their order."""
