@@ -299,16 +299,12 @@ def of_cells(name: str, cells: pd.Series, as_category: bool = False) -> Column:
         return replace(_of_texts(name, cells), declared=True)
     is_truth = kind == "b" or cells.dtype == object and any(isinstance(c, bool) for c in cells)
     numeric = None if is_truth else numbers(cells)
-    if numeric is None or _identifiers(cells, numeric):
+    if numeric is not None and np.nanmax(np.abs(numeric), initial=0.0) >= LARGEST_EXACT:
+        if all(isinstance(cell, int | np.integer) or is_missing(cell) for cell in cells):
+            numeric = None  # floats do not tell all of them apart
+    if numeric is None:
         return replace(_of_texts(name, cells), declared=as_category)
     return Column(name, numeric).coded(as_category)
-
-
-def _identifiers(cells: pd.Series, values: Floats) -> bool:
-    """Whole numbers so large that floats do not tell them apart."""
-    if not np.nanmax(np.abs(values), initial=0.0) >= LARGEST_EXACT:
-        return False
-    return all(isinstance(cell, int | np.integer) or is_missing(cell) for cell in cells)
 
 
 def _of_texts(name: str, cells: pd.Series) -> Column:

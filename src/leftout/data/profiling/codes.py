@@ -213,11 +213,6 @@ def says(what: str, word: str) -> bool:
     return _PATTERNS[what].match(word) is not None
 
 
-def is_id(word: str) -> bool:
-    """Whether the last word of a name is that of an identifier."""
-    return says("identifiers", word) or says("numbered", word)
-
-
 def _is_quantity(word: str) -> bool:
     counted = says("quantities", word) or says("quantities", word.removesuffix("s"))
     return (counted or says("quantity_ends", word)) and not says("codes", word)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leftout.data.columns import LARGEST_EXACT, Column, Floats
-from leftout.data.profiling.codes import StandardScores, code_evidence, is_id, words_of
+from leftout.data.profiling.codes import StandardScores, code_evidence, says, words_of
 from leftout.errors import parameter_label
 from leftout.files import Serializable
 from leftout.text import counted
@@ -227,7 +227,7 @@ def _called_id(name: str, n_values: int) -> float:
         return 0.0
     if n_values > _MANY and (words[-1] in ("id", "pid", "uid") or words[0] == "unnamed"):
         return _REPEATED
-    return 2.0 if is_id(words[-1]) else 0.0
+    return 2.0 if says("identifiers", words[-1]) or says("numbered", words[-1]) else 0.0
 
 
 def _kind(
