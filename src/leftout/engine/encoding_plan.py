@@ -59,6 +59,14 @@ class EncodingPlan:
             X = self.encoder.encode(read, room[:, : len(next(iter(read.values())))])
             yield start, self.encoder.rescale(X)
 
+    def passed(self, one: Pass[T], chunk: Chunk) -> T:
+        """What one chunk gives in a pass."""
+        return reduce(one.merge, (one.over(rows, start) for start, rows in self.blocks(chunk)))
+
+    def read(self, one: Any, chunk: Chunk) -> Any:
+        """What one chunk gives in a pass over columns."""
+        return reduce(one.merge, (one.over(each) for _, each in self.columns(chunk, one.names)))
+
     def columns(
         self, chunk: Chunk, names: Sequence[str]
     ) -> Iterator[tuple[int, dict[str, Column]]]:
@@ -185,24 +193,14 @@ class ChunkedRows:
 
     def run(self, one: Pass[T]) -> T:
         """A pass over all blocks, merged in their order."""
-        return self.fold(partial(_passed, self.plan, one), self.chunks, one.merge)
+        return self.fold(partial(self.plan.passed, one), self.chunks, one.merge)
 
     def read(self, one: Any) -> Any:
         """A pass over columns of some ``names``, as people know them, merged in their order."""
-        return self.fold(partial(_read, self.plan, one), self.chunks, one.merge)
+        return self.fold(partial(self.plan.read, one), self.chunks, one.merge)
 
     def take(self, places: Places) -> Array:
         """Some rows, their places in rising order."""
         if self.held and np.array_equal(self.held[-1][0], places):
             return self.held.pop()[1]
         return np.concatenate(self.run(Take(places)))
-
-
-def _read(plan: EncodingPlan, one: Any, chunk: Chunk) -> Any:
-    """What one chunk's columns give."""
-    return reduce(one.merge, (one.over(each) for _, each in plan.columns(chunk, one.names)))
-
-
-def _passed(plan: EncodingPlan, one: Pass[T], chunk: Chunk) -> T:
-    """What one chunk gives."""
-    return reduce(one.merge, (one.over(rows, start) for start, rows in plan.blocks(chunk)))
