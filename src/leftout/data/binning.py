@@ -372,7 +372,18 @@ def _label(parts: BinnedColumn, code: int) -> str:
 
 def known_columns(columns: Any, n_rows: int) -> list[Column]:
     """Known columns from whatever holds them, a value for each row, as they were meant."""
-    found = _columns(columns)
+    if isinstance(columns, Column):
+        found = [columns]
+    elif isinstance(columns, list) and columns and isinstance(columns[0], Column):
+        found = columns
+    elif isinstance(columns, dict):
+        if not columns:
+            raise InputError("No known column was passed; pass at least one.")
+        found = clean_all([column_of(values, name) for name, values in columns.items()])
+    elif as_frame(columns) is not None or as_array(columns).ndim != 1:
+        found = clean_all(columns_of(columns))
+    else:
+        found = clean_all([column_of(columns, getattr(columns, "name", None) or "group")])
     for column in found:
         if len(column) != n_rows:
             raise InputError(
@@ -381,17 +392,3 @@ def known_columns(columns: Any, n_rows: int) -> list[Column]:
                 "the same rows, in the same order."
             )
     return found
-
-
-def _columns(columns: Any) -> list[Column]:
-    if isinstance(columns, Column):
-        return [columns]
-    if isinstance(columns, list) and columns and isinstance(columns[0], Column):
-        return columns
-    if not isinstance(columns, dict):
-        if as_frame(columns) is not None or as_array(columns).ndim != 1:
-            return clean_all(columns_of(columns))
-        columns = {getattr(columns, "name", None) or "group": columns}
-    if not columns:
-        raise InputError("No known column was passed; pass at least one.")
-    return clean_all([column_of(values, name) for name, values in columns.items()])
