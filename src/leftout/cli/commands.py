@@ -349,8 +349,8 @@ def serve(port: int, data: Path | None, open: bool, max_upload: str) -> None:
     """
     try:
         from leftout.data.sources import n_bytes
+        from leftout.files import own_folder
         from leftout.page.serving import serve as run
-        from leftout.page.store import home
         from leftout.page.uploads import Limits
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in _OF_PAGE:
@@ -361,7 +361,8 @@ def serve(port: int, data: Path | None, open: bool, max_upload: str) -> None:
         ) from error
     upload = n_bytes(max_upload, "max_upload")
     try:
-        run(port, data or home(), Limits(upload=upload), _announce, open)
+        kept = data or own_folder("share") / "audits"
+        run(port, kept, Limits(upload=upload), _announce, open)
     except KeyboardInterrupt:
         pass
     click.echo("Stopped. Audits are kept.", err=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from leftout.errors import InputError
-from leftout.files import own_folder, write_whole
+from leftout.files import write_whole
 
 LOG = logging.getLogger("leftout.page")
 # What an audit goes through, and how it may end.
@@ -142,11 +142,6 @@ class Store:
     def close(self) -> None:
         if self.lock is not None:
             os.close(self.lock)
-
-
-def home() -> Path:
-    """Where audits are kept unless somebody says so."""
-    return own_folder("share") / "audits"
 
 
 def _locked(path: Path) -> int | None:
