@@ -305,9 +305,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for place, plan in enumerate(self.columns_):
             if plan.becomes is None:
                 continue
-            read = plan.becomes.read(columns[place])
-            missing[place], width = read.missing, read.values.shape[1]
-            made[at : at + width] = read.values.T
+            values, missing[place] = plan.becomes.read(columns[place])
+            width = values.shape[1]
+            made[at : at + width] = values.T
             at += width
             if place in indicators:
                 later.append((at, indicators[place]))

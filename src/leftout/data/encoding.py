@@ -39,13 +39,8 @@ _ROOT = np.sqrt(2.0)
 # Sums of weights that differ by less than this share are rounding.
 _HALF = 1e-12
 _HUGE = np.finfo(np.float64).max / 4.0
-
-
-class Read(NamedTuple):
-    """A column as numbers, and which of its cells were missing."""
-
-    values: Floats  # (m, number of features)
-    missing: NDArray[np.bool_]
+# A column as numbers, (m, features), and which of its cells were missing.
+Read = tuple[Floats, NDArray[np.bool_]]
 
 
 def mean_and_variance(values: Floats, weights: Floats | None = None) -> tuple[Floats, Floats]:
@@ -106,7 +101,7 @@ class NumericEncoding(Serializable):
         assert values is not None
         missing = np.isnan(values)
         if self.low == self.high:
-            return Read(np.empty((len(values), 0)), missing)
+            return np.empty((len(values), 0)), missing
         made = np.clip(values, self.low, self.high)
         if missing.any():
             made[missing] = self.median
@@ -115,7 +110,7 @@ class NumericEncoding(Serializable):
             made, low, high = made / 2.0, low / 2.0, high / 2.0
         made -= low
         made /= high - low
-        return Read(made[:, None], missing)
+        return made[:, None], missing
 
 
 @dataclass(frozen=True)
@@ -177,7 +172,7 @@ class CategoricalEncoding(Serializable):
         missing = codes < 0
         places = np.where(missing, n_values, np.where(codes < n_values, codes, n_values + 1))
         # feature by feature, as an encoder stores them
-        return Read(np.take(self.vectors.T, places, axis=1).T, missing)
+        return np.take(self.vectors.T, places, axis=1).T, missing
 
 
 Becomes = NumericEncoding | CategoricalEncoding
