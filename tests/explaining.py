@@ -12,11 +12,13 @@ from leftout.data.roles import assign
 from leftout.explain.explanation import explain, search_without
 from leftout.representation.pipeline import sources_of
 from leftout.running import Steps
+from leftout.settings import Reading
 
 
 def explained(found, X, table=None, *, target=None, sensitive=(), what_if=0, rows=0, label=1):
     """The explanation; features belong to the columns that their names tell."""
-    columns, roles = assign(columns_of(X if table is None else table), target, sensitive)
+    reading = Reading(target=target, sensitive=sensitive)
+    columns, roles = assign(columns_of(X if table is None else table), reading)
     aim = next((column for column in columns if roles.get(column.name) == "target"), None)
     hidden = [name for name, role in roles.items() if role == "sensitive"]
     seen = [column.name for column in columns if column is not aim and column.name not in hidden]

@@ -15,6 +15,7 @@ from leftout.auditing.schema import schema
 from leftout.data.columns import column_of
 from leftout.data.preparation import prepare_table
 from leftout.data.sources import Source
+from leftout.files import restored
 from leftout.settings import Reading
 
 
@@ -41,7 +42,7 @@ def taken_in(table, **said):
 def test_the_encoding_survives_json(scaling):
     intake, later = taken_in(mixed(), scaling=scaling), mixed(300, seed=1)
     made = Encoding.of(intake, 0)
-    read = Encoding.from_dict(json.loads(json.dumps(made.to_dict())))
+    read = restored(Encoding, json.loads(json.dumps(made.to_dict())))
     old, new = intake.encoder.transform(mixed()), intake.encoder.transform(later)
     np.testing.assert_allclose(old, intake.X)
     for table, expected in ((mixed(), old), (later, new)):
@@ -113,7 +114,7 @@ def test_halves_judge_each_other(planted):
 
 def test_it_is_what_json_says(planted):
     found, _ = planted
-    again = Baseline.from_dict(json.loads(found.json())["baseline"])
+    again = restored(Baseline, json.loads(found.json())["baseline"])
     for mine, other in zip(again.rules, found.baseline.rules, strict=True):
         np.testing.assert_array_equal(mine.components, other.components)
         np.testing.assert_array_equal(mine.own, other.own)

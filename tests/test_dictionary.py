@@ -56,7 +56,7 @@ def test_every_other_thing_people_keep_it_in(tmp_path):
     given_ = [SEX, lines, table, pl.from_pandas(table), *sorted(tmp_path.iterdir())]
     for each in given_:
         assert Dictionary.of(each) == Dictionary.of(SEX), each
-    assert Dictionary.of(None).entries == {}
+    assert Dictionary.of(None) == {}
 
 
 def test_the_demos_own():

@@ -16,7 +16,7 @@ import leftout
 import paper_data
 from leftout import audit
 from leftout.cli import main, terminal
-from leftout.cli.audit import _announced
+from leftout.cli.commands import _announced
 from leftout.engine.run import run
 from leftout.settings import Settings
 from test_audit import planted_table, valid

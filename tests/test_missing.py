@@ -198,8 +198,9 @@ NAMES = ["review", "a=b", "a", "date", "review=x", 7]
 )  # fmt: skip
 def test_what_people_write(given, everywhere, columns):
     missing = Missing.of(given, NAMES)
-    assert list(missing.everywhere) == everywhere
-    assert {name: list(values) for name, values in missing.named.items()} == columns
+    values = dict(missing.values)
+    assert list(values.pop(None, ())) == everywhere
+    assert {name: list(texts) for name, texts in values.items()} == columns
     assert bool(missing) == bool(everywhere or columns)
 
 

@@ -15,8 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from leftout.cli import main, options
-from leftout.cli.audit import audit
-from leftout.cli.commands import serve
+from leftout.cli.commands import audit, serve
 from serving import HOSTILE, people
 
 pytest.importorskip("starlette", reason="the extra 'page' is not installed")
@@ -24,9 +23,9 @@ from leftout.data.sources import Source  # noqa: E402
 from leftout.errors import InputError
 from leftout.page import form as asked  # noqa: E402
 from leftout.page.form import Columns  # noqa: E402
-from leftout.page.rendering import rendered  # noqa: E402
 from leftout.page.store import Entry, Store  # noqa: E402
 from leftout.page.uploads import Limits, called  # noqa: E402
+from leftout.page.views import rendered  # noqa: E402
 from leftout.page.worker import profiled  # noqa: E402
 from leftout.settings import ON_PAGE  # noqa: E402
 

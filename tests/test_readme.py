@@ -17,7 +17,7 @@ import leftout
 import serving
 from leftout import losses
 from leftout.cli import main
-from leftout.cli.audit import audit
+from leftout.cli.commands import audit
 from leftout.data.sources import FORMATS
 
 README = Path(__file__).resolve().parents[1] / "README.md"

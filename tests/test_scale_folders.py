@@ -83,7 +83,7 @@ def test_what_a_file_has_for_a_gap_is_no_other_schema(tmp_path):
 def test_bad_paths_are_refused(tmp_path, folder):
     (tmp_path / "empty").mkdir()
     for source, says in (
-        (tmp_path / "empty", "has no Parquet files in it"),
+        (tmp_path / "empty", "has no Parquet or CSV files in it"),
         (tmp_path / "gone.parquet", "There is no file"),
         (str(tmp_path / "*.parquet"), "There is no file"),
         ([folder / "a.parquet", folder], "'a.parquet' is listed twice"),

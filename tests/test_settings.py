@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import leftout
-from leftout.cli.audit import audit as command
+from leftout.cli.commands import audit as command
 from leftout.errors import InputError, asked_by, parameter_label
 from leftout.settings import AUDIT, EXECUTION, NAMES, ON_PAGE, SETTINGS, Settings, as_option
 

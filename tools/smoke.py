@@ -26,7 +26,7 @@ def main(version: str) -> None:
 
     assert leftout.datasets.load_demo().shape == (1989, 56)
     assert leftout.datasets.demo_dictionary().exists()
-    from leftout.page.rendering import rendered
+    from leftout.page.views import rendered
 
     assert "It burns." in rendered("problem.html", sentence="It burns.")
     print(f"leftout {version} works outside its sources: {home.parent}")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable
 from difflib import get_close_matches
+from functools import partial
 from inspect import signature
 from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar
@@ -38,14 +39,9 @@ def check_count(name: str, value: Any, least: int = 1, what: str = "not a count"
     require(is_int(value) and int(value) >= least, name, value, f"{what}; give an int from {least}")
 
 
-def check_whole(name: str, value: Any) -> None:
-    """Refuse anything but an int from 0."""
-    check_count(name, value, 0, "not a whole number")
-
-
-def check_several(name: str, value: Any) -> None:
-    """Refuse anything but an int from 2."""
-    check_count(name, value, 2, "too few")
+# Refuse anything but an int from 0, and from 2.
+check_whole = partial(check_count, least=0, what="not a whole number")
+check_several = partial(check_count, least=2, what="too few")
 
 
 def check_floor(name: str, value: Any) -> None:
@@ -100,8 +96,6 @@ def check_weights(
 ) -> tuple[slice | NDArray[np.intp], NDArray[np.float64] | None]:
     """Which rows count at all, and what each of these does: 1 on average, None if all alike.
 
-    Examples
-    --------
     >>> check_weights([2, 0, 6], 3)
     (array([0, 2]), array([0.5, 1.5]))
     >>> check_weights([7, 7, 7], 3)

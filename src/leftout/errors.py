@@ -42,8 +42,6 @@ _LABEL_WORDS: ContextVar[Words] = ContextVar("words", default=in_python)
 def parameter_label(name: str, *value: Any) -> str:
     """A parameter, with a value or without, in the words of those who are being talked to.
 
-    Examples
-    --------
     >>> parameter_label("n_surrogates", 99), parameter_label("group_size")
     ('n_surrogates=99', 'group_size')
     >>> with asked_by(lambda name, *value: " ".join([f"--{name}", *map(str, value)])):

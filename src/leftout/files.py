@@ -11,7 +11,7 @@ import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -140,11 +140,6 @@ class Serializable:
     def to_dict(self) -> dict[str, Any]:
         """Plain data: numbers, strings, lists."""
         return plain({key: getattr(self, name) for key, name in self.keys().items()})
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """A result again, from what :meth:`to_dict` made of it."""
-        return restored(cls, data)
 
     def json(self) -> str:
         """:meth:`to_dict` as the text of a file."""

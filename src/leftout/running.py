@@ -91,11 +91,7 @@ class Stages:
 
 
 def imap_ordered(
-    function: Callable[..., T],
-    tasks: Iterable[tuple[Any, ...]],
-    n_jobs: int | None,
-    steps: Steps,
-    what: str,
+    function: Callable[..., T], tasks: Iterable[Any], n_jobs: int | None, steps: Steps, what: str
 ) -> Iterator[T]:
     """Results of ``function(*task)``, in the order of the tasks, each as soon as it is there.
 

@@ -283,7 +283,7 @@ class Settings(Reading):
         """Plain data: a column by its name, a seed as it was given."""
         data = {each.name: getattr(self, each.name) for each in fields(self)}
         for name in ("categorical", "numeric", "drop", "sensitive"):
-            data[name] = _names(data[name])
+            data[name] = list(map(str, _several(data[name])))
         data["missing"] = _values(self.missing)
         for name in ("features", "pipeline", "dictionary"):
             given = data[name]
@@ -301,20 +301,18 @@ class Settings(Reading):
         return data
 
 
-def _names(wanted: Iterable[Any] | None) -> list[str]:
-    if wanted is None:
-        return []
-    return [wanted] if isinstance(wanted, str) else [str(name) for name in wanted]
-
-
 def _values(missing: Any) -> list[str]:
     """Values that stand for nothing, as on the command line: VALUE or COLUMN=VALUE."""
-    if isinstance(missing, Mapping):
-        several = {name: v if _are_many(v) else [v] for name, v in missing.items()}
-        return [str(v) if n is None else f"{n}={v}" for n, more in several.items() for v in more]
-    if missing is None:
+    several = missing if isinstance(missing, Mapping) else {None: missing}
+    pairs = [(name, value) for name, more in several.items() for value in _several(more)]
+    return [str(value) if name is None else f"{name}={value}" for name, value in pairs]
+
+
+def _several(given: Any) -> list[Any]:
+    """Values of a list, or just one; none of None."""
+    if given is None:
         return []
-    return [str(value) for value in (missing if _are_many(missing) else [missing])]
+    return list(given) if _are_many(given) else [given]
 
 
 def _are_many(value: Any) -> bool:

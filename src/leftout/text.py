@@ -67,8 +67,6 @@ def unambiguous(value: Any) -> str:
 def as_name(name: Any) -> str:
     """The name of a column in a sentence: also in quotes where it could be read as a number.
 
-    Examples
-    --------
     >>> as_name("age"), as_name("1"), as_name("2020")
     ('age', "'1'", "'2020'")
     """
@@ -100,8 +98,6 @@ def number(value: float, scale: float | None = None, digits: int = 3) -> str:
     thousandth of that, so that zero but for rounding is zero, and it is as fine as a tenth of it,
     so that what is far from zero can be told apart.
 
-    Examples
-    --------
     >>> number(0.0123456), number(1234567.8), number(-6.14e-05)
     ('0.0123', '1,234,568', '-0.0000614')
     >>> number(-6.14e-05, scale=1.0), number(2013.42, scale=1.2)
@@ -136,8 +132,6 @@ def _bare(text: str) -> str:
 def points(share: float) -> str:
     """A share in hundredths, without the sign: nothing finer than a hundredth of one.
 
-    Examples
-    --------
     >>> points(0.036), points(0.12345), points(1.0), points(3e-7)
     ('3.6', '12.3', '100', '0')
     """
@@ -147,8 +141,6 @@ def points(share: float) -> str:
 def percent(share: float, digits: int = 0) -> str:
     """A share as per cent, never a negative zero.
 
-    Examples
-    --------
     >>> percent(0.842), percent(0.842, 1), percent(-1e-9)
     ('84%', '84.2%', '0%')
     """
@@ -158,8 +150,6 @@ def percent(share: float, digits: int = 0) -> str:
 def percents(*shares: float) -> list[str]:
     """Shares as per cent, in whole ones, or in tenths where whole ones would hide a difference.
 
-    Examples
-    --------
     >>> percents(0.842, 0.659), percents(0.981, 0.984)
     (['84%', '66%'], ['98.1%', '98.4%'])
     """
@@ -172,8 +162,6 @@ def percents(*shares: float) -> list[str]:
 def bounds_of(count: int, of: int, fewest: int) -> tuple[int, int]:
     """A count twice; or, where it or what it leaves is a small cell, ends that it lies between.
 
-    Examples
-    --------
     >>> [bounds_of(count, 34, 10) for count in (0, 4, 20, 30, 34)]
     [(0, 0), (0, 10), (20, 20), (24, 34), (34, 34)]
     """
@@ -185,8 +173,6 @@ def bounds_of(count: int, of: int, fewest: int) -> tuple[int, int]:
 def rows_between(low: int, high: int) -> int | str:
     """A count of rows that lies between two ends, as far as these tell it.
 
-    Examples
-    --------
     >>> rows_between(20, 20), rows_between(0, 10), rows_between(24, 34)
     (20, 'fewer than 10', '24 to 34')
     """
@@ -198,8 +184,6 @@ def rows_between(low: int, high: int) -> int | str:
 def share_between(low: float, high: float) -> float | str:
     """A share that lies between two ends, as far as these tell it: rounded outwards.
 
-    Examples
-    --------
     >>> share_between(0.5, 0.5), share_between(24 / 34, 1.0), share_between(0.0, 10 / 34)
     (0.5, 'at least 70%', 'at most 30%')
     """
@@ -229,8 +213,6 @@ def date(value: float, spread: float | None = None) -> str:
 
     Where dates lie days apart, their mean is a day.
 
-    Examples
-    --------
     >>> date(1.3806e15), date(1.3806e15, spread=1e13), date(1.3806e15, spread=1e9)
     ('2013-10-01 04:00:00', '2013-10-01', '2013-10-01 04:00')
     """
@@ -240,23 +222,20 @@ def date(value: float, spread: float | None = None) -> str:
     return str(when).removesuffix(".000000").removesuffix("T00:00:00").replace("T", " ")
 
 
-def listed(words: list[str]) -> str:
+def listed(words: list[str], last: str = " and ") -> str:
     """Words as in a sentence: a, b and c."""
-    return ", ".join(words[:-1]) + " and " * (len(words) > 1) + "".join(words[-1:])
+    return ", ".join(words[:-1]) + last * (len(words) > 1) + "".join(words[-1:])
 
 
 def either(words: list[str]) -> str:
     """Words of which one holds: a or b; with commas where these are more, or have an "and"."""
     mixed = any(" and " in word or " or " in word for word in words)
-    comma = "," if mixed or len(words) > 2 else ""
-    return ", ".join(words[:-1]) + f"{comma} or " * (len(words) > 1) + "".join(words[-1:])
+    return listed(words, ", or " if mixed or len(words) > 2 else " or ")
 
 
 def leading(texts: list[str], between: str = ", ") -> str:
     """The first few of several texts, and how many more there are.
 
-    Examples
-    --------
     >>> leading(["a", "b", "c", "d"])
     'a, b, c, and 1 more'
     """

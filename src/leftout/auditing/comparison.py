@@ -18,7 +18,7 @@ from leftout.data.columns import Column
 from leftout.data.sources import Source, short
 from leftout.errors import InputError, parameter_label
 from leftout.explain.alignment import holm, independence_p
-from leftout.files import Serializable, write_whole
+from leftout.files import Serializable, restored, write_whole
 from leftout.linalg.losses import Array
 from leftout.linalg.significance import LEVEL, Estimate, Interval, describe_p
 from leftout.report import pages
@@ -228,7 +228,7 @@ def audited(given: Any) -> tuple[Mapping[str, Any], Baseline]:
         data, baseline = given.to_dict(), given.baseline
     else:
         data = given if isinstance(given, Mapping) else _read(given)
-        baseline = data["baseline"] and Baseline.from_dict(data["baseline"])
+        baseline = data["baseline"] and restored(Baseline, data["baseline"])
     if baseline is None:
         raise InputError(
             "This audit holds nothing to compare with: that takes a table in memory, without "

@@ -35,8 +35,8 @@ def takes(*names: str, **defaults: Any) -> Callable[[Callable[..., None]], Calla
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         for name in reversed(names):
             if name in ("table", "tables"):
-                more: dict[str, Any] = {"nargs": -1, "required": True} if name == "tables" else {}
-                command = click.argument(name, metavar="TABLE", **more)(command)
+                nargs = -1 if name == "tables" else 1
+                command = click.argument(name, metavar="TABLE", nargs=nargs, required=True)(command)
                 continue
             command = _option(name, SETTINGS[name], defaults.get(name))(command)
         return command

@@ -9,8 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from leftout import __version__
-from leftout.cli.audit import audit, demo
-from leftout.cli.commands import compare, fair, groups, harm, serve
+from leftout.cli.commands import audit, compare, demo, fair, groups, harm, serve
 from leftout.cli.common import stop
 from leftout.errors import GateError, InputError, asked_by
 from leftout.settings import as_option

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from leftout.data.binning import strata
@@ -15,9 +16,6 @@ from leftout.data.frames import column_names
 from leftout.errors import InputError
 from leftout.settings import NAMES, SETTINGS
 from leftout.text import unambiguous
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # More values than this are hardly groups.
 _MOST_GROUPS = 100

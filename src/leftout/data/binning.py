@@ -8,7 +8,7 @@ groups of a known column are such bins, the rare values of a long category poole
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
 from itertools import pairwise
@@ -114,17 +114,16 @@ class BinnedColumn:
 
     def condition(self, start: int, stop: int | None = None, all_but: bool = False) -> Condition:
         """What holds for the rows in the bins from ``start`` to before ``stop``: a span's words."""
-        if all_but:
-            return self.other_than(start)
         stop = start + 1 if stop is None else stop
         column, name = self.column, as_name(self.column.name)
-        if start == self.n_known:
+        if start == self.n_known and not all_but:
             return Condition(column.name, "missing", f"{name} is missing")
-        if start == 0 and stop == self.n_known and stop > 1:
+        if start == self.n_known or start == 0 and stop == self.n_known and stop > 1:
             return Condition(column.name, "known", f"{name} is known")
         if column.categories is not None:
-            value = column.show(start)
-            return Condition(column.name, "=", f"{name} = {value}", column.value(start))
+            op = "!=" if all_but else "="
+            text = f"{name} {op} {column.show(start)}"
+            return Condition(column.name, op, text, column.value(start))
         if self.firsts[start] == self.lasts[stop - 1]:
             only = float(self.firsts[start])
             return Condition(column.name, "=", f"{name} = {column.show(only)}", only)
@@ -140,15 +139,6 @@ class BinnedColumn:
         return Condition(
             column.name, "range", text, low=low, high=high, dates=column.dates, whole=whole
         )
-
-    def other_than(self, code: int) -> Condition:
-        """What holds for all rows but a category's, or a single value's."""
-        only = self.condition(code)
-        name = as_name(self.column.name)
-        if only.op == "missing":
-            return Condition(only.column, "known", f"{name} is known")
-        text = f"{name} != {self.column.show(code if self.column.categories else only.value)}"
-        return Condition(only.column, "!=", text, only.value)
 
     def mutual_information(self, group: Mask) -> float:
         """What the bins tell of a group, in nats per row, less what chance gives (Miller)."""
@@ -166,12 +156,7 @@ def between(low: float, high: float) -> float:
 
     Whole numbers stay what they are; of others, the one with the fewest digits.
     """
-    if (
-        not np.isfinite(low)
-        or not np.isfinite(high)
-        or high == int(high)
-        and abs(high) < LARGEST_EXACT
-    ):
+    if not np.isfinite([low, high]).all() or high == int(high) and abs(high) < LARGEST_EXACT:
         return high
     exact = Decimal(repr(high))
     for place in range(exact.adjusted() + 1, exact.adjusted() - 17, -1):
@@ -287,31 +272,20 @@ class Indicators(NamedTuple):
         O(m b^2) multiplications for ``b`` bins at the speed of BLAS, which is faster than a sparse
         product.
         """
-        total = np.zeros((self.n_bins, self.n_bins))
-        for _, B in self._blocks(None if rows is None else np.flatnonzero(rows)):
-            total += B.T @ B
-        return total
-
-    def meet(self, masks: Mask) -> Array:
-        """Rows of each bin within each of some sets of rows: shape (sets, bins)."""
-        total = np.zeros((len(masks), self.n_bins))
-        for block, B in self._blocks(None):
-            total += masks[:, block].astype(np.float32) @ B
-        return total
-
-    def _blocks(self, rows: Places | None) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-        """Blocks of rows, all or some of them, and their part of the matrix."""
-        n_rows = len(self.codes[0]) if self.codes else 0
-        n_rows, width = n_rows if rows is None else len(rows), self.n_bins + 1
+        total, width = np.zeros((self.n_bins, self.n_bins)), self.n_bins + 1
+        places = None if rows is None else np.flatnonzero(rows)
+        n_rows = len(self.codes[0] if places is None else places) if self.codes else 0
         step = max(_FEWEST_ROWS, _BLOCK // width)
         for start in range(0, n_rows, step):
-            block = slice(start, min(start + step, n_rows))
-            B = np.zeros((block.stop - start, width), dtype=np.float32)
+            block = slice(start, start + step) if places is None else places[start : start + step]
+            parts = [codes[block] for codes in self.codes]
+            B = np.zeros((len(parts[0]), width), dtype=np.float32)
             begins = np.arange(0, B.size, width)
-            for codes, places in zip(self.codes, self.places, strict=True):
-                part = codes[block] if rows is None else codes[rows[block]]
-                B.reshape(-1)[begins + places[part]] = 1.0
-            yield block, B[:, :-1]
+            for part, bins in zip(parts, self.places, strict=True):
+                B.reshape(-1)[begins + bins[part]] = 1.0
+            B = B[:, :-1]
+            total += B.T @ B
+        return total
 
 
 def starts_of(columns: Sequence[BinnedColumn]) -> Places:
@@ -349,19 +323,20 @@ def strata(column: Column, bands: int, smallest: int) -> Stratum:
         missing = conditions[parts.n_known :]
         conditions = [conditions[code] for code in kept]
         labels = [labels[code] for code in kept]
-        if len(kept) < n_values:
+        others = n_values - len(kept)
+        if others:
             word = "other" if kept else "rare"
             values = tuple(column.value(code) for code in kept)
-            text = f"{as_name(column.name)} is one of {n_values - len(kept):,} {word} values"
+            text = f"{as_name(column.name)} is one of {others:,} {word} values"
             conditions.append(Condition(column.name, "others", text, values=values))
-            labels.append(f"{word} values ({n_values - len(kept):,})")
+            labels.append(f"{word} values ({others:,})")
         conditions += missing
-        if 0 < len(kept) < n_values:
+        if kept and others:
             are = "is a group" if len(kept) == 1 else "are groups"
             warn(
                 f"The column {shortened(column.name)!r} has {n_values:,} values: {len(kept)} of "
-                f"them, which at least {smallest:,} rows have, {are}; the other "
-                f"{n_values - len(kept):,} are one group together.",
+                f"them, which at least {smallest:,} rows have, {are}; the other {others:,} are one "
+                "group together.",
                 stacklevel=4,
             )
     if parts.has_missing:
@@ -397,7 +372,18 @@ def _label(parts: BinnedColumn, code: int) -> str:
 
 def known_columns(columns: Any, n_rows: int) -> list[Column]:
     """Known columns from whatever holds them, a value for each row, as they were meant."""
-    found = _columns(columns)
+    if isinstance(columns, Column):
+        found = [columns]
+    elif isinstance(columns, list) and columns and isinstance(columns[0], Column):
+        found = columns
+    elif isinstance(columns, dict):
+        if not columns:
+            raise InputError("No known column was passed; pass at least one.")
+        found = clean_all([column_of(values, name) for name, values in columns.items()])
+    elif as_frame(columns) is not None or as_array(columns).ndim != 1:
+        found = clean_all(columns_of(columns))
+    else:
+        found = clean_all([column_of(columns, getattr(columns, "name", None) or "group")])
     for column in found:
         if len(column) != n_rows:
             raise InputError(
@@ -406,17 +392,3 @@ def known_columns(columns: Any, n_rows: int) -> list[Column]:
                 "the same rows, in the same order."
             )
     return found
-
-
-def _columns(columns: Any) -> list[Column]:
-    if isinstance(columns, Column):
-        return [columns]
-    if isinstance(columns, list) and columns and isinstance(columns[0], Column):
-        return columns
-    if not isinstance(columns, dict):
-        if as_frame(columns) is not None or as_array(columns).ndim != 1:
-            return clean_all(columns_of(columns))
-        columns = {getattr(columns, "name", None) or "group": columns}
-    if not columns:
-        raise InputError("No known column was passed; pass at least one.")
-    return clean_all([column_of(values, name) for name, values in columns.items()])

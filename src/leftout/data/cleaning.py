@@ -14,10 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leftout.data.columns import LARGEST_EXACT, Column, natural, of_numbers
+from leftout.data.columns import LARGEST_EXACT, Column, Floats, natural
 from leftout.text import shortened
-
-Floats = NDArray[np.float64]
 
 # What stands for "nothing" in a file; what pandas takes as such, and the question mark.
 MISSING = (
@@ -85,36 +83,21 @@ def clean(column: Column, numeric: bool = False) -> Column:
     if column.categories is None or column.levels is not None:
         return column
     labels, known = _labels(column)
-    texts = [label for label, is_known in zip(labels, known, strict=True) if is_known]
-    if not texts or column.declared and not numeric:
-        return _merged(column, labels, known)
-    has_codes = any(map(_is_code, _without_units(texts)))
-    ways = _DATES if has_codes else _WAYS
-    read = {how: _as_written(texts, how) for how in ways}
-    for how, values in read.items():
-        if not np.isnan(values).any():
-            return _valued(column, known, values, how)
-    counts = column.category_counts[known]
-    if numeric:
-        read = {how: _as_written(texts, how) for how in _NUMBERS}
-        nearly = [how for how, values in read.items() if not np.isnan(values).all()]
-    else:
-        nearly = [how for how in ways if _is_nearly_written(texts, counts, read[how])]
-    if not nearly:
-        return _merged(column, labels, known)
-    how = min(nearly, key=lambda how: counts[np.isnan(read[how])].sum())
-    cleaned = _valued(column, known, read[how], how)
-    return replace(cleaned, strays=_strays(texts, counts, read[how]))
-
-
-def _strays(
-    texts: Sequence[str], counts: NDArray[np.int64], values: Floats
-) -> tuple[tuple[str, int], ...]:
-    """Texts that are no values, and how many cells hold each."""
-    strays = Counter[str]()
-    for place in np.flatnonzero(np.isnan(values) & (counts > 0)).tolist():
-        strays[shortened(texts[place])] += int(counts[place])
-    return tuple(strays.items())
+    if not known.any() or column.declared and not numeric:
+        return _merged(column)
+    ways = _DATES if any(map(_is_code, _without_units(labels))) else _WAYS
+    read = {how: _as_written(labels, how) for how in ways}
+    fitting = [how for how in ways if not np.isnan(read[how][known]).any()][:1]
+    counts = np.where(known, column.category_counts, 0)
+    if not fitting and numeric:
+        read = {how: _as_written(labels, how) for how in _NUMBERS}
+        fitting = [how for how, values in read.items() if not np.isnan(values).all()]
+    elif not fitting:
+        fitting = [how for how in ways if _is_nearly_written(labels, counts, read[how])]
+    if not fitting:
+        return _merged(column)
+    how = min(fitting, key=lambda how: counts[np.isnan(read[how])].sum())
+    return _valued(column, labels, read[how], how)
 
 
 def read_like(column: Column, like: Column) -> Column:
@@ -129,7 +112,7 @@ def read_like(column: Column, like: Column) -> Column:
     if like.categories is None or like.written is not None:
         column = _numbers_like(column, like)
     elif column.categories is not None and column.levels is None:
-        column = _merged(column, *_labels(column))
+        column = _merged(column)
     if like.categories is None:
         numbers = column.numbers
         if numbers is None or column.dates != like.dates:
@@ -159,12 +142,9 @@ def _numbers_like(column: Column, like: Column) -> Column:
     """New rows of a column of numbers or dates, written as in one that was cleaned before."""
     if column.categories is None or column.levels is not None:
         return column
-    labels, known = _labels(column)
+    labels, _ = _labels(column)
     how = like.written or ("year-month-day" if like.dates else "written as text")
-    values = np.where(known, _as_written(labels, how), np.nan)
-    counts = np.where(known, column.category_counts, 0)
-    read = _valued(column, [True] * len(labels), values, how)
-    return replace(read, strays=_strays(labels, counts, values))
+    return _valued(column, labels, _as_written(labels, how), how)
 
 
 def unique(names: Sequence[str]) -> list[str]:
@@ -180,27 +160,28 @@ def unique(names: Sequence[str]) -> list[str]:
     return result
 
 
-def _labels(column: Column) -> tuple[list[str], list[bool]]:
+def _labels(column: Column) -> tuple[list[str], NDArray[np.bool_]]:
     """A column's texts, and which of them are not marks for missing cells."""
     labels = [label.strip() for label in column.categories or ()]
-    return labels, [label not in MISSING for label in labels]
+    return labels, np.array([label not in MISSING for label in labels], dtype=bool)
 
 
-def _valued(column: Column, known: list[bool], values: Floats, how: str) -> Column:
-    """The column with its known texts replaced by numbers."""
-    by_label = np.full(len(known) + 1, np.nan)  # the last for what is missing already
-    by_label[np.flatnonzero(known)] = values
-    name, numbers = column.name, by_label[column.values]
-    if how in _DATES:
-        return Column(name, numbers, dates=True, written=how)
-    return replace(of_numbers(name, numbers), written=how)
+def _valued(column: Column, labels: list[str], values: Floats, how: str) -> Column:
+    """The column with its texts replaced by numbers; texts that are none are strays."""
+    strays, counts = Counter[str](), column.category_counts
+    for place in np.flatnonzero(np.isnan(values) & (counts > 0)).tolist():
+        if labels[place] not in MISSING:
+            strays[shortened(labels[place])] += int(counts[place])
+    numbers = np.append(values, np.nan)[column.values]  # the last for what is missing already
+    return Column(
+        column.name, numbers, dates=how in _DATES, written=how, strays=tuple(strays.items())
+    ).coded()
 
 
-def _merged(column: Column, labels: list[str], known: list[bool]) -> Column:
+def _merged(column: Column) -> Column:
     """Categories without marks for missing cells and without spaces around them."""
-    distinct = list(
-        dict.fromkeys(label for label, is_known in zip(labels, known, strict=True) if is_known)
-    )
+    labels, _ = _labels(column)
+    distinct = list(dict.fromkeys(label for label in labels if label not in MISSING))
     if not column.declared and labels != list(column.categories or ()):
         distinct.sort(key=natural)  # as they are without spaces
     names = unique([shortened(label) for label in distinct])  # two long texts may begin alike
@@ -229,10 +210,11 @@ def _is_nearly_written(texts: Sequence[str], counts: NDArray[np.int64], values: 
         return False
     if counts[stray].sum() > min(max(_STRAYS, _SHARE * n_cells), _MOST * n_cells):
         return False
-    coded = [
-        _LETTERED.fullmatch(texts[place]) is not None for place in np.flatnonzero(stray).tolist()
+    others = [
+        texts[place] for place in np.flatnonzero(stray).tolist() if texts[place] not in MISSING
     ]
-    return sum(coded) <= max(1.0, len(coded) / 2.0)
+    coded = sum(_LETTERED.fullmatch(text) is not None for text in others)
+    return coded <= max(1.0, len(others) / 2.0)
 
 
 def _as_written(texts: Sequence[str], how: str) -> Floats:

@@ -7,10 +7,10 @@ the cells of a column into what the sample's became, and summaries of blocks add
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import islice
-from operator import add
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from leftout.checks import check_choice
 from leftout.data.cleaning import clean_all, read_like
-from leftout.data.columns import Column, columns_of, found
+from leftout.data.columns import Column, Counts, Floats, columns_of, found
 from leftout.data.dictionary import CATEGORICAL, Dictionary, Missing
 from leftout.data.profiling.column_types import ColumnFacts, infer_column_types
 from leftout.errors import InputError
@@ -27,7 +27,6 @@ from leftout.running import warn
 from leftout.settings import ENCODINGS, SCALINGS, Reading
 from leftout.text import shortened, shown
 
-Floats = NDArray[np.float64]
 # Rows that a schema is inferred from; of more, always the same ones.
 SCHEMA_ROWS = 50_000
 # Different texts among numbers that are kept with their counts.
@@ -96,11 +95,10 @@ class ColumnDeclarations:
         ], self.numeric)  # fmt: skip
         names = [column.name for column in raw]
         meant = [self.dictionary.apply(c, n) for c, n in zip(cleaned, names, strict=True)]
-        # by names that may have been cut
-        now = {name: column.name for name, column in zip(names, meant, strict=True)}
         every = self.dictionary.kinds | dict.fromkeys(self.numeric, "number")
-        named = every.keys() & now.keys() - self.categorical
-        said = {now[name]: every[name] for name in named}
+        named = every.keys() - self.categorical
+        # by names that may have been cut
+        said = {m.name: every[n] for n, m in zip(names, meant, strict=True) if n in named}
         for column in meant:
             if said.get(column.name) == "number" and column.numbers is None:
                 held = shown(repr(shortened((column.categories or ("",))[0])))
@@ -111,8 +109,7 @@ class ColumnDeclarations:
         kinds: dict[str, ColumnFacts] = {}
         for apart in (False, True):
             part = [m for c, m in zip(raw, meant, strict=True) if (c.name in roles) == apart]
-            of_part = {c.name: said[c.name] for c in part if c.name in said}
-            kinds |= {kind.label: kind for kind in infer_column_types(part, of_part)}
+            kinds |= {kind.label: kind for kind in infer_column_types(part, said)}
         columns = self.dictionary.renamed(meant, names)
         return columns, [
             replace(
@@ -158,15 +155,11 @@ class ColumnSummary(NamedTuple):
     high: float
     counts: NDArray[Any]  # rows (or their weight) of each of the sample's categories; of any other
     strays: dict[str, int]  # texts among numbers, with their cells
-    declared: NDArray[np.int64]  # cells of each value that somebody has declared missing
+    declared: Counts  # cells of each value that somebody has declared missing
 
     @classmethod
     def of(
-        cls,
-        column: Column,
-        like: Column,
-        declared: NDArray[np.int64] | None = None,
-        weights: Floats | None = None,
+        cls, column: Column, like: Column, hits: Counts | None = None, weights: Floats | None = None
     ) -> ColumnSummary:
         """Of a column that was read like another one."""
         low, high, counts = np.inf, -np.inf, np.zeros(0, dtype=np.int64)
@@ -179,23 +172,18 @@ class ColumnSummary(NamedTuple):
                 low, high = float(np.nanmin(numbers)), float(np.nanmax(numbers))
         return cls(
             len(column), column.n_missing, low, high, counts, dict(column.strays),
-            np.zeros(0, dtype=np.int64) if declared is None else declared,
+            np.zeros(0, dtype=np.int64) if hits is None else hits,
         )  # fmt: skip
 
     def merge(self, other: ColumnSummary) -> ColumnSummary:
         """Of the rows of both."""
-        return ColumnSummary(*(join(a, b) for join, a, b in zip(_JOINS, self, other, strict=True)))
-
-
-def _strays(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
-    both = a | {text: a.get(text, 0) + n for text, n in b.items()}
-    return dict(islice(both.items(), _MOST_STRAYS))
-
-
-# How each part of two summaries becomes one.
-_JOINS: tuple[Callable[[Any, Any], Any], ...] = (
-    add, add, min, max, add, _strays, add,
-)  # fmt: skip
+        strays = Counter(self.strays)
+        strays.update(other.strays)
+        return ColumnSummary(
+            self.n_rows + other.n_rows, self.n_missing + other.n_missing,
+            min(self.low, other.low), max(self.high, other.high), self.counts + other.counts,
+            dict(islice(strays.items(), _MOST_STRAYS)), self.declared + other.declared,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from leftout.files import Serializable
 from leftout.text import date, number, shortened, shortest, unambiguous
 
 Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
 
 # Larger whole numbers are not all told apart by a float: they are identifiers.
 LARGEST_EXACT = 1 << 53
@@ -129,8 +130,7 @@ class Column(Serializable):
     def tidied(self) -> Column:
         """As a table has it whose rows are these alone: without categories that none of them is."""
         if self.categories is None:
-            made = self if self.dates else of_numbers(self.name, self.values)
-            return replace(made, written=self.written, strays=self.strays)
+            return self.coded()
         counts = self.category_counts
         names = [name if n else None for name, n in zip(self.categories, counts, strict=True)]
         return self.renamed(names)
@@ -147,8 +147,18 @@ class Column(Serializable):
         if self.dates:
             distinct, _, codes = self.tabulated
             return Column(self.name, codes, tuple(map(self.show, distinct)))
-        made = of_numbers(self.name, self.values, as_category=True)
-        return replace(made, written=self.written, strays=self.strays)
+        return self.coded(always=True)
+
+    def coded(self, always: bool = False) -> Column:
+        """Numbers as categories where they take no more than two values, or ``always``."""
+        distinct, _, codes = self.tabulated
+        if self.dates or len(distinct) > 2 and not always:
+            return self
+        # yes or no is not a quantity
+        labels = tuple(map(shortest, distinct.tolist()))
+        if len(set(labels)) < len(labels):
+            labels = tuple(map(repr, distinct.tolist()))
+        return replace(self, values=codes, categories=labels, levels=distinct)
 
     def codes(self) -> NDArray[np.int32]:
         """Each row's place among the column's values, missing ones after all others."""
@@ -179,10 +189,7 @@ class Column(Serializable):
 
 
 def columns_of(
-    table: Any,
-    *,
-    categorical: Iterable[Any] | None = (),
-    drop: Iterable[Any] | None = (),
+    table: Any, *, categorical: Iterable[Any] | None = (), drop: Iterable[Any] | None = ()
 ) -> list[Column]:
     """The columns of a table (pandas, polars, pyarrow, an array of two dimensions; or columns).
 
@@ -190,8 +197,7 @@ def columns_of(
     text, booleans and whatever else become categories, in natural order.
     """
     if isinstance(table, list) and table and all(isinstance(cells, Column) for cells in table):
-        aside = found([column.name for column in table], drop, "drop")
-        return [column for column in table if column.name not in aside]
+        return table
     frame = as_frame(table)
     if frame is None:
         values = _table_of(table)
@@ -216,11 +222,10 @@ def columns_of(
     ]
 
 
-def column_of(values: Any, name: Any = None, as_category: bool = False) -> Column:
+def column_of(values: Any, name: Any = None) -> Column:
     """One column from a series (pandas, polars, pyarrow) or anything one-dimensional.
 
-    ``name`` is what to call it; None: what it is called. Numbers and dates may be wanted
-    ``as_category``.
+    ``name`` is what to call it; None: what it is called.
     """
     series = nw.from_native(values, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
@@ -233,7 +238,7 @@ def column_of(values: Any, name: Any = None, as_category: bool = False) -> Colum
             "Pass a series or a one-dimensional array with at least one value."
         )
     cells = pd.Series(series) if isinstance(series, np.ndarray) else to_series(series)
-    return of_cells("values" if name is None else str(name), cells, as_category)
+    return of_cells("values" if name is None else str(name), cells)
 
 
 def _table_of(table: Any) -> NDArray[Any]:
@@ -279,7 +284,7 @@ def found(names: list[Any], wanted: Iterable[Any] | None, what: str) -> set[Any]
     return {find(names, name, what) for name in each}
 
 
-def of_cells(name: str, cells: pd.Series, as_category: bool) -> Column:
+def of_cells(name: str, cells: pd.Series, as_category: bool = False) -> Column:
     """A column from a series of pandas."""
     cells = plain(cells)
     kind = cells.dtype.kind
@@ -294,29 +299,12 @@ def of_cells(name: str, cells: pd.Series, as_category: bool) -> Column:
         return replace(_of_texts(name, cells), declared=True)
     is_truth = kind == "b" or cells.dtype == object and any(isinstance(c, bool) for c in cells)
     numeric = None if is_truth else numbers(cells)
-    if numeric is None or _identifiers(cells, numeric):
+    if numeric is not None and np.nanmax(np.abs(numeric), initial=0.0) >= LARGEST_EXACT:
+        if all(isinstance(cell, int | np.integer) or is_missing(cell) for cell in cells):
+            numeric = None  # floats do not tell all of them apart
+    if numeric is None:
         return replace(_of_texts(name, cells), declared=as_category)
-    return of_numbers(name, numeric, as_category)
-
-
-def _identifiers(cells: pd.Series, values: Floats) -> bool:
-    """Whole numbers so large that floats do not tell them apart."""
-    if not np.nanmax(np.abs(values), initial=0.0) >= LARGEST_EXACT:
-        return False
-    return all(isinstance(cell, int | np.integer) or is_missing(cell) for cell in cells)
-
-
-def of_numbers(name: str, values: Floats, as_category: bool = False) -> Column:
-    """A column of numbers; of categories where they are codes, or take no more than two values."""
-    column = Column(name, values)
-    distinct, _, codes = column.tabulated
-    if not as_category and len(distinct) > 2:
-        return column
-    # yes or no is not a quantity
-    labels = tuple(map(shortest, distinct.tolist()))
-    if len(set(labels)) < len(labels):
-        labels = tuple(map(repr, distinct.tolist()))
-    return Column(name, codes, labels, levels=distinct)
+    return Column(name, numeric).coded(as_category)
 
 
 def _of_texts(name: str, cells: pd.Series) -> Column:

@@ -111,17 +111,10 @@ class Condition(Serializable):
         return equal == (self.op == "=")
 
     def to_dict(self) -> dict[str, Any]:
-        given = {"value": self.value, "low": self.low, "high": self.high}
-        return (
-            {"column": self.column, "op": self.op, "text": self.text}
-            | {
-                key: str(value) if value in (np.inf, -np.inf) else value
-                for key, value in given.items()
-                if value is not None
-            }
-            | ({"dates": True} if self.dates else {})
-            | ({"values": list(self.values)} if self.values else {})
-        )
+        data = {key: getattr(self, key) for key in ConditionRecord.__annotations__}
+        data |= {key: str(data[key]) for key in data if data[key] in (np.inf, -np.inf)}
+        data |= {"dates": self.dates or None, "values": list(self.values) or None}
+        return {key: value for key, value in data.items() if value is not None}
 
 
 def _number(value: str | float | None) -> float | None:

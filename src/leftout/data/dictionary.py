@@ -68,8 +68,6 @@ class Missing:
     Numbers are compared as numbers and dates by their days, also where a raw column holds them as
     text; all else by its text.
 
-    Examples
-    --------
     >>> from leftout.data.columns import column_of
     >>> missing = Missing.of("999,review=-1", ["age", "review"])
     >>> review = column_of([0, 1, 2, -1, 999], "review")
@@ -79,21 +77,14 @@ class Missing:
     [False, False, False, True, True]
     """
 
-    everywhere: tuple[str, ...] = ()
-    named: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    values: dict[str | None, tuple[str, ...]]  # by the column; None: of any
 
     @classmethod
     def of(cls, given: Any, names: Iterable[Any]) -> Missing:
-        """What somebody declares missing in a table with such columns.
+        """What somebody declares missing in a table with columns of these ``names``.
 
-        Parameters
-        ----------
-        given : None, value, str, list or mapping
-            A text such as ``"999,review=-1"``: a value alone counts in every column. A list has one
-            of them in each place. A mapping has columns and one value or several; None for every
-            column.
-        names : list
-            The table's columns.
+        A text such as ``"999,review=-1"``, in which a value alone counts in every column; a list of
+        such values; or a mapping of columns (None: of every column) to one value or several.
         """
         known = list(names)
         if isinstance(given, Mapping):
@@ -101,7 +92,7 @@ class Missing:
         else:
             parts = given.split(",") if isinstance(given, str) else _listed(given)
             pairs = [_pair(part, known) for part in parts if part is not None and part != ""]
-        by_name: dict[str | None, list[str]] = {None: []}
+        values: dict[str | None, tuple[str, ...]] = {}
         for name, value in pairs:
             if is_missing(value) or np.ndim(value) or text_of(value) == "":
                 raise InputError(
@@ -109,12 +100,11 @@ class Missing:
                     "or a date."
                 )
             column = None if name is None else str(find(known, name, "missing"))
-            by_name.setdefault(column, []).append(text_of(value))
-        named = {name: tuple(dict.fromkeys(texts)) for name, texts in by_name.items() if name}
-        return cls(tuple(dict.fromkeys(by_name[None])), named)
+            values[column] = tuple(dict.fromkeys((*values.get(column, ()), text_of(value))))
+        return cls(values)
 
     def __bool__(self) -> bool:
-        return bool(self.everywhere or self.named)
+        return bool(self.values)
 
     def apply(self, column: Column) -> Column:
         """The column without the cells that hold such a value; new rows need not hold it."""
@@ -139,12 +129,12 @@ class Missing:
             for text, count in zip(self.of_column(column), hits, strict=True):
                 if count:
                     counts.setdefault(text, {})[column.name] = count
-                elif text in self._own(column):
+                elif text in self.values.get(column.name, ()):
                     raise InputError(
                         f"missing names the value {unambiguous(text)} of the column "
                         f"{column.name!r}, but no row holds it. Correct the value, or leave it out."
                     )
-        for text in self.everywhere:
+        for text in self.values.get(None, ()):
             if text not in counts:
                 raise InputError(
                     f"missing names the value {unambiguous(shortened(text))}, but no column holds "
@@ -158,10 +148,8 @@ class Missing:
 
     def of_column(self, column: Column) -> list[str]:
         """The values that mean nothing in a column, its own first."""
-        return list(dict.fromkeys((*self._own(column), *self.everywhere)))
-
-    def _own(self, column: Column) -> tuple[str, ...]:
-        return self.named.get(column.name, ())
+        each = (text for name in (column.name, None) for text in self.values.get(name, ()))
+        return list(dict.fromkeys(each))
 
 
 def _listed(given: Any) -> list[Any]:
@@ -222,12 +210,9 @@ class ColumnEntry:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Dictionary:
-    """What people know of a table's columns.
+class Dictionary(dict[str, ColumnEntry]):
+    """What people know of a table's columns; of any other, an entry that says nothing.
 
-    Examples
-    --------
     >>> from leftout.data.columns import column_of
     >>> known = Dictionary.of([{"column": "sex", "label": "sex at birth", "values": "1=m; 2=f"}])
     >>> known.apply(column_of([1, 2, 2, 9], "sex")).categories
@@ -236,20 +221,15 @@ class Dictionary:
     'sex at birth'
     """
 
-    entries: dict[str, ColumnEntry] = field(default_factory=dict)
-
     @classmethod
     def of(cls, given: Any) -> Dictionary:
-        """A dictionary from what people keep it in.
+        """A dictionary from what people keep it in: a path, mappings or a data frame.
 
-        Parameters
-        ----------
-        given : None, path, mapping, list of mappings or data frame
-            A line for each column, with the fields ``column``, ``kind``, ``label``, ``values`` and
-            ``note``, or some of them; or a mapping of columns to such facts. Values are a mapping,
-            or text such as ``1=yes; 0=no``.
+        It has a line for each column, with ``column``, ``kind``, ``label``, ``values`` and
+        ``note``, or some of them; or is a mapping of columns to such facts. Values are a mapping,
+        or text such as ``1=yes; 0=no``.
         """
-        entries: dict[str, ColumnEntry] = {}
+        entries = cls()
         for record in [] if given is None else _records(given):
             name = text_of(record.pop("column"))
             if name in entries:
@@ -257,23 +237,20 @@ class Dictionary:
                     f"The dictionary has two lines about the column {quoted(name)}. Keep one."
                 )
             entries[name] = _entry(name, record)
-        return cls(entries)
+        return entries
 
-    def __getitem__(self, name: str) -> ColumnEntry:
-        return self.entries.get(name, ColumnEntry())
+    def __missing__(self, name: str) -> ColumnEntry:
+        return ColumnEntry()
 
     def checked(self, names: Iterable[Any]) -> Dictionary:
         """The same for a table with such columns; refuses others."""
         known = list(names)
-        entries = {
-            str(find(known, name, "The dictionary")): entry for name, entry in self.entries.items()
-        }
-        return Dictionary(entries)
+        return Dictionary({str(find(known, name, "The dictionary")): self[name] for name in self})
 
     @property
     def kinds(self) -> dict[str, str]:
         """The kinds that columns are said to be of."""
-        return {name: known.kind for name, known in self.entries.items() if known.kind}
+        return {name: known.kind for name, known in self.items() if known.kind}
 
     def apply(self, column: Column, name: str | None = None) -> Column:
         """The column with its values' labels for categories; ``name`` it has in the table.

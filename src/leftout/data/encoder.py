@@ -17,10 +17,9 @@ from sklearn.utils.validation import (
 from leftout.checks import check_weights
 from leftout.data.cleaning import clean, unique
 from leftout.data.column_reader import ColumnDeclarations, ColumnSummary
-from leftout.data.columns import Column, names_of
+from leftout.data.columns import Column, Floats, names_of
 from leftout.data.encoding import (
     CategoricalEncoding,
-    Floats,
     MissingIndicator,
     NumericEncoding,
     TargetMeans,
@@ -145,14 +144,31 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             values are those of so many, and rows of weight 0 are in none. What columns are is
             decided on the rows. Not under ``encoding="target"``.
         """
-        self._learn(X, y, sample_weight)
+        self.fit_transform(X, y, sample_weight)
         return self
 
     def fit_transform(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> Floats:
         """``fit`` and ``transform`` of the same table, which is read once."""
-        return self._learn(X, y, sample_weight)
+        raw = self._columns(X, reset=True)
+        places, weights = check_weights(sample_weight, len(raw[0]))
+        self.declared_.check(raw)
+        target = None
+        if self.encoding == "target":
+            if y is None:
+                raise InputError(
+                    "encoding='target' needs the target's values; pass them as y, or use 'free'."
+                )
+            target = clean(beside(raw, y))
+        columns, kinds = self.declared_.columns_and_types(raw)
+        some = columns
+        if not isinstance(places, slice):
+            some = [column.take(places) for column in columns]
+            target = None if target is None else target.take(places)
+        self.learn(some, kinds, target, weights=weights)
+        made = self.fit_scale(some, weights=weights)
+        return made if some is columns else self._encode(columns)
 
     def transform(self, X: Any) -> Floats:
         """Numbers of a table with the same columns.
@@ -177,31 +193,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         return tags
 
-    def _learn(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Floats:
-        raw = self._columns(X, reset=True)
-        places, weights = check_weights(sample_weight, len(raw[0]))
-        self.declared_.check(raw)
-        target = None
-        if self.encoding == "target":
-            if y is None:
-                raise InputError(
-                    "encoding='target' needs the target's values; pass them as y, or use 'free'."
-                )
-            target = clean(beside(raw, y))
-        columns, kinds = self.declared_.columns_and_types(raw)
-        some = columns
-        if not isinstance(places, slice):
-            some = [column.take(places) for column in columns]
-            target = None if target is None else target.take(places)
-        self.learn(some, kinds, target, weights=weights)
-        made = self.fit_scale(some, weights=weights)
-        return made if some is columns else self._encode(columns)
-
     def fit_scale(
-        self,
-        columns: list[Column],
-        spreads: Floats | None = None,
-        weights: Floats | None = None,
+        self, columns: list[Column], spreads: Floats | None = None, weights: Floats | None = None
     ) -> Floats:
         """Encode columns, and learn what each feature is shifted by and multiplied with.
 
@@ -264,7 +257,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         each = zip(columns, kinds, summaries or none, full or none, strict=True)
         plans = [encode_column(c, kind, one, means, weights, of) for c, kind, one, of in each]
         if all(plan.becomes is None for plan in plans):
-            raise InputError(_nothing_left(plans))
+            why = "; ".join(f"{plan.label!r} ({plan.how})" for plan in plans[:5])
+            more = f"; and {len(plans) - 5} more" if len(plans) > 5 else ""
+            raise InputError(
+                f"No column is left to project: {why}{more}. Pass columns in which rows differ."
+            )
         indicators = fit_indicators(plans, columns, weights)
         self.missing_indicators_: list[MissingIndicator] = indicators
         self.dropped_: dict[str, str] = {
@@ -308,9 +305,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for place, plan in enumerate(self.columns_):
             if plan.becomes is None:
                 continue
-            read = plan.becomes.read(columns[place])
-            missing[place], width = read.missing, read.values.shape[1]
-            made[at : at + width] = read.values.T
+            values, missing[place] = plan.becomes.read(columns[place])
+            width = values.shape[1]
+            made[at : at + width] = values.T
             at += width
             if place in indicators:
                 later.append((at, indicators[place]))
@@ -338,9 +335,3 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 "Found 1 row (1 sample); what differs between rows can be learned from 2 or more."
             )
         return columns
-
-
-def _nothing_left(lines: list[ColumnFacts]) -> str:
-    why = "; ".join(f"{line.label!r} ({line.how})" for line in lines[:5])
-    more = f"; and {len(lines) - 5} more" if len(lines) > 5 else ""
-    return f"No column is left to project: {why}{more}. Pass columns in which rows differ."

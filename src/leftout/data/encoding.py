@@ -1,10 +1,8 @@
 """From raw columns to the numbers PCA sees, and a word on what became of each column.
 
-Each column has a plan of its own, which says what its values become: numbers and dates are scaled;
-a category is a table of vectors, one for each value. Two values become 0 and 1; more become
-indicators, or the target's mean. A category must weigh as much as a number: two of its values are
-one apart, as the ends of a number from 0 to 1 are, so its indicators are divided by the root of
-two. A missing cell takes the middle of its column, and a missing indicator says so.
+Each column has a plan of its own, which says what its values become. A category is a table of
+vectors, one for each value, and must weigh as much as a number: two of its values are one apart, as
+the ends of a number from 0 to 1 are, so its indicators are divided by the root of two.
 
 Columns that are missing together (a questionnaire's page that was skipped) would have as many equal
 missing indicators as columns, and PCA would see little else. So those that are equal, or nearly,
@@ -19,16 +17,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.preprocessing import TargetEncoder
 
 from leftout.data.cleaning import read_like
 from leftout.data.column_reader import ColumnSummary
-from leftout.data.columns import Column
+from leftout.data.columns import Column, Floats
 from leftout.data.profiling.column_types import ColumnFacts
 from leftout.errors import InputError
 from leftout.files import Serializable
 from leftout.text import counted
-
-Floats = NDArray[np.float64]
 
 # Values of a category that get a column each; the rest of them share one.
 LEVELS = 100
@@ -42,13 +39,8 @@ _ROOT = np.sqrt(2.0)
 # Sums of weights that differ by less than this share are rounding.
 _HALF = 1e-12
 _HUGE = np.finfo(np.float64).max / 4.0
-
-
-class Read(NamedTuple):
-    """A column as numbers, and which of its cells were missing."""
-
-    values: Floats  # (m, number of features)
-    missing: NDArray[np.bool_]
+# A column as numbers, (m, features), and which of its cells were missing.
+Read = tuple[Floats, NDArray[np.bool_]]
 
 
 def mean_and_variance(values: Floats, weights: Floats | None = None) -> tuple[Floats, Floats]:
@@ -62,8 +54,6 @@ def mean_and_variance(values: Floats, weights: Floats | None = None) -> tuple[Fl
 def median(values: Floats, weights: Floats | None = None) -> float:
     """The median of the known values: of two middle ones, half-way between.
 
-    Examples
-    --------
     >>> values = np.array([3.0, 1.0, np.nan, 2.0])
     >>> median(values), median(values, np.array([3, 1, 1, 2]))
     (2.0, 2.5)
@@ -111,7 +101,7 @@ class NumericEncoding(Serializable):
         assert values is not None
         missing = np.isnan(values)
         if self.low == self.high:
-            return Read(np.empty((len(values), 0)), missing)
+            return np.empty((len(values), 0)), missing
         made = np.clip(values, self.low, self.high)
         if missing.any():
             made[missing] = self.median
@@ -120,7 +110,7 @@ class NumericEncoding(Serializable):
             made, low, high = made / 2.0, low / 2.0, high / 2.0
         made -= low
         made /= high - low
-        return Read(made[:, None], missing)
+        return made[:, None], missing
 
 
 @dataclass(frozen=True)
@@ -182,7 +172,7 @@ class CategoricalEncoding(Serializable):
         missing = codes < 0
         places = np.where(missing, n_values, np.where(codes < n_values, codes, n_values + 1))
         # feature by feature, as an encoder stores them
-        return Read(np.take(self.vectors.T, places, axis=1).T, missing)
+        return np.take(self.vectors.T, places, axis=1).T, missing
 
 
 Becomes = NumericEncoding | CategoricalEncoding
@@ -202,26 +192,12 @@ class TargetMeans(NamedTuple):
         weight). Codes are -1 for missing; of rows with values from ``n_values`` on nothing is told.
         """
         rows = np.isfinite(self.y) & (codes < n_values)
-        places, centre = (
-            np.where(codes < 0, n_values, codes)[rows],
-            self.y[np.isfinite(self.y)].mean(),
-        )
-        y = self.y[rows] - centre
-        count, total, squares = (
-            np.bincount(places, sums, n_values + 1) for sums in (np.ones(len(y)), y, y * y)
-        )
-        n = count.sum()
-        mean = total.sum() / n
-        spread = squares.sum() / n - mean**2
-        with np.errstate(divide="ignore", invalid="ignore"):
-            own = total / count
-            if self.smooth == "auto":
-                within = np.maximum(squares - count * own**2, 0.0)
-                weight = spread * count / (spread * count + within / count)
-                means = np.where(np.isnan(weight), mean, weight * own + (1.0 - weight) * mean)
-            else:
-                means = (total + float(self.smooth) * mean) / (count + float(self.smooth))
-        return np.append(np.where(count > 0, means, mean), mean) + centre
+        places = np.where(codes < 0, n_values, codes)[rows]
+        centre = self.y[np.isfinite(self.y)].mean()
+        encoder = TargetEncoder(
+            categories=[np.arange(n_values + 1)], target_type="continuous", smooth=self.smooth
+        ).fit(places[:, None], self.y[rows] - centre)
+        return np.append(encoder.encodings_[0], encoder.target_mean_) + centre
 
 
 def encode_column(
@@ -337,13 +313,10 @@ def fit_indicators(
     every = np.diag(together)
     equal = (together == every) & (together == every[:, None])
     alike = equal | (covariance / np.outer(sizes, sizes) >= SAME_INDICATOR)
-    groups: list[list[int]] = []
+    groups: dict[int, list[int]] = {}
     for here in range(len(indicated)):
-        home = next((group for group in groups if alike[group[0], here]), None)
-        if home is None:
-            groups.append([here])
-        else:
-            home.append(here)
+        first = next((first for first in groups if alike[first, here]), here)
+        groups.setdefault(first, []).append(here)
     places = list(indicated)
     variances = []
     for place, becomes in indicated.items():
@@ -352,7 +325,7 @@ def fit_indicators(
         values = np.ascontiguousarray(values if values.size else gaps[:, None], dtype=np.float64)
         variances.append(float(mean_and_variance(values, weights)[1].sum()))
     indicators = []
-    for group in groups:
+    for group in groups.values():
         members = tuple(places[here] for here in group)
         variance = float(covariance[np.ix_(group, group)].mean())
         weight = min(1.0, float(np.sqrt(min(variances[here] for here in group) / variance)))

@@ -18,6 +18,9 @@ from functools import partial
 from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd
+
 from leftout.data.cleaning import CODE, MISSING
 from leftout.data.frames import refuse_repeated, refuse_unnamed
 from leftout.data.sources import TableLimits
@@ -26,7 +29,6 @@ from leftout.running import warn
 from leftout.text import listed, quoted, shown
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 _SEPARATORS = (",", ";", "\t", "|")
@@ -40,8 +42,7 @@ _BLOCK, _START, _TRIED = 1 << 20, 1 << 16, 20
 _CODED = re.compile(rb'0\d(?:(?<=[,;\t|"\r\n ]0\d)|(?<=[,;\t|"\r\n ][+-]0\d))')
 _SHOWN_SHEETS = 10
 _UNNAMED = re.compile(r"__index_level_\d+__")
-_ERRORS = ("#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!")
-_NO_CELLS = frozenset((*MISSING, *_ERRORS))
+_NO_CELLS = frozenset((*MISSING, "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!"))
 
 
 class TextFile:
@@ -76,8 +77,6 @@ class TextFile:
 
     def read(self, text: IO[str], **options: Any) -> Any:
         """The table as pandas reads it; marks for missing cells are missing."""
-        import pandas as pd
-
         return pd.read_csv(
             text, sep=self.separator, skipinitialspace=True, na_values=list(MISSING),
             keep_default_na=False, index_col=False, on_bad_lines="error", **options,
@@ -217,7 +216,6 @@ def columns_of_people(schema: pa.Schema) -> list[str]:
 
 def as_pandas(table: pa.Table) -> pd.DataFrame:
     """A pyarrow table in pandas, where large whole numbers with gaps stay exact."""
-    import pandas as pd
     import pyarrow as pa
 
     whole = {pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}
@@ -230,9 +228,6 @@ def read_excel(
     data: bytes, called: str, limits: TableLimits, sheet: str | None = None
 ) -> pd.DataFrame:
     """The table in a sheet, whose names are in the first row."""
-    import numpy as np
-    import pandas as pd
-
     rows: list[list[Any]] = []
     width = 0
     with _opened(data, called, limits) as book:

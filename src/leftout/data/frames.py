@@ -17,8 +17,7 @@ from leftout.checks import is_missing
 from leftout.errors import InputError
 from leftout.text import listed, quoted
 
-Floats = NDArray[np.float64]
-Tabulated = tuple[Floats, NDArray[np.int64], NDArray[np.int32]]
+Tabulated = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int32]]
 
 _SHOWN = 5
 # Sparse matrices become arrays up to this many values.
@@ -39,8 +38,20 @@ def as_frame(table: Any) -> Any:
             )
         refuse_repeated(names)
         return nw.from_native(table, eager_only=True)
-    _refuse_lazy(table)
+    of_dask = is_dask(table)
+    if of_dask or isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame):
+        call = ".compute()" if of_dask else ".collect()"
+        raise InputError(
+            f"Found a {'Dask ' * of_dask}{type(table).__name__}, whose rows are not there yet; a "
+            f"table in memory is needed. Call {call} on it first; leftout.audit takes Dask data "
+            "frames as they are."
+        )
     return None
+
+
+def is_dask(table: Any) -> bool:
+    """Whether a table is a Dask collection; asks nobody who is not there already."""
+    return type(table).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
 def column_names(table: Any) -> list[Any]:
@@ -106,17 +117,6 @@ def as_array(values: Any) -> NDArray[Any]:
             "Found rows of different lengths; a table needs the same number of values in every "
             "row. Fill or drop the short ones."
         ) from error
-
-
-def _refuse_lazy(table: Any) -> None:
-    of_dask = type(table).__module__.partition(".")[0] in ("dask", "dask_expr")
-    if of_dask or isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame):
-        call = ".compute()" if of_dask else ".collect()"
-        raise InputError(
-            f"Found a {'Dask ' * of_dask}{type(table).__name__}, whose rows are not there yet; a "
-            f"table in memory is needed. Call {call} on it first; leftout.audit takes Dask data "
-            "frames as they are."
-        )
 
 
 def to_series(cells: nw.Series[Any]) -> pd.Series:
@@ -196,20 +196,16 @@ def _naive(cell: dt.date) -> dt.date:
     return cell.astimezone(dt.UTC).replace(tzinfo=None)
 
 
-def _seconds(cell: dt.time) -> float:
-    return 3600.0 * cell.hour + 60.0 * cell.minute + cell.second + 1e-6 * cell.microsecond
-
-
 # What cells of Python's own kinds become: how each does, and the kind of the column.
 _PLAIN: tuple[tuple[type, Callable[[Any], Any], Any], ...] = (
     (dt.date, _naive, "datetime64[us]"),
-    (dt.time, _seconds, "float64"),
+    (dt.time, lambda t: 3600.0 * t.hour + 60.0 * t.minute + t.second + 1e-6 * t.microsecond, "f8"),
     (dt.timedelta, dt.timedelta.total_seconds, "float64"),
     (bytes, lambda cell: cell.decode(errors="replace"), object),
 )
 
 
-def value_counts(values: Floats) -> Tabulated:
+def value_counts(values: NDArray[np.float64]) -> Tabulated:
     """Sorted distinct values, how often each occurs, and each row's place among them.
 
     NaN is not a value; its place is -1.

@@ -62,7 +62,8 @@ def check_finite(X: Array, table: Any) -> None:
 
 def check_numbers(table: Any, *, min_features: int = 2) -> Array:
     """A float64 matrix, which may still hold missing or infinite values."""
-    X = as_array(_to_matrix(table))
+    frame = as_frame(table)
+    X = as_array(table) if frame is None else _stacked(frame)
     _check_kind(X)
     try:
         X = check_array(X, dtype=np.float64, ensure_all_finite=False, ensure_min_features=0)
@@ -81,15 +82,8 @@ def check_numbers(table: Any, *, min_features: int = 2) -> Array:
     return X
 
 
-def _to_matrix(table: Any) -> Any:
-    """Turn a data frame of numbers into an array; anything else passes through unchanged.
-
-    Takes whatever narwhals knows (pandas, polars, pyarrow and others). Booleans count as numbers,
-    missing values become NaN.
-    """
-    frame = as_frame(table)
-    if frame is None:
-        return table
+def _stacked(frame: Any) -> Array:
+    """The numbers of a data frame, booleans among them, with NaN where they are missing."""
     # Column by column: frames mix dtypes, and a missing integer must become NaN.
     result = np.empty(frame.shape, order="F")
     text = []

@@ -25,9 +25,9 @@ from leftout.data.column_reader import (
     SummaryPass,
     sampled_places,
 )
-from leftout.data.columns import Column, names_of, natural
+from leftout.data.columns import Column, Floats, names_of, natural
 from leftout.data.encoder import TableEncoder
-from leftout.data.encoding import Floats, as_read, mean_and_variance
+from leftout.data.encoding import as_read, mean_and_variance
 from leftout.data.profiling.codes import FEW
 from leftout.data.profiling.column_types import ColumnFacts, row_counter
 from leftout.data.profiling.relations import Relation, copies, leaks, proxies
@@ -181,15 +181,12 @@ def prepare_table(
     declared.check(raw)
     n_rows = len(raw[0])
     check_width(len(raw))
-    parts = (reading.target, reading.sensitive, reading.drop, reading.prediction, reading.weights)
-    raw, roles = assign(raw, *parts)
-    every = np.ones(n_rows)
-    if reading.weights is not None:
-        every = _weights(next(column for column in raw if roles.get(column.name) == "weight"))
+    raw, roles = assign(raw, reading)
+    playing = {roles[column.name]: column for column in raw if column.name in roles}
+    every = _weights(playing["weight"]) if "weight" in playing else np.ones(n_rows)
     rows = np.arange(n_rows)
     if sample is not None:
-        target = next((column for column in raw if roles.get(column.name) == "target"), None)
-        inside = target if reading.encoding == "target" else None
+        inside = playing.get("target") if reading.encoding == "target" else None
         rows = _sampled(_strata(inside, n_rows), sample, rng)
     if not every[rows].all():
         warn(f"{counted(int(np.sum(every[rows] == 0.0)), 'row')} of weight 0 were left aside.")
@@ -257,8 +254,10 @@ def infer_schema(
         return [column for column in columns if kinds[column.name].role == role]
 
     def reader(column: Column) -> ColumnReader:
-        kind = kinds[column.name]
-        return ColumnReader(kind.name, _without_texts(column, kind).without_rows(), declared)
+        kind, like = kinds[column.name], column.without_rows()
+        if kind.read_as == "nothing" and kind.kind != "constant" and column.numbers is None:
+            like = replace(like, categories=())  # other rows have other names and texts
+        return ColumnReader(kind.name, like, declared)
 
     outcome = next(iter(playing("target")), None)
     inside = outcome if reading.encoding == "target" else None
@@ -266,13 +265,13 @@ def infer_schema(
     positive = labels.get(str(reading.positive), reading.positive)
     readers = {column.name: reader(column) for column in columns}
     read = [as_read(column, kinds[column.name]) for column in columns]
-    summaries: dict[str, ColumnSummary] = {}
-    if summarize is not None:
+    if summarize is None:
+        made = tuple(ColumnSummary.of(column, column, weights=of_raw) for column in read)
+    else:
         made = summarize(SummaryPass(tuple(map(reader, read))))
-        summaries = {c.name: summary for c, summary in zip(columns, made, strict=True)}
+    summaries = {column.name: summary for column, summary in zip(columns, made, strict=True)}
     for column in columns:
-        summary = summaries.get(column.name) or ColumnSummary.of(column, column)
-        kinds[column.name] = _on_all_rows(kinds[column.name], column, summary)
+        kinds[column.name] = _on_all_rows(kinds[column.name], column, summaries[column.name])
     positive = _counts(outcome, positive, kinds)
     candidates = playing("searched")
     if not candidates:
@@ -297,7 +296,7 @@ def infer_schema(
     if block is not None:
         here = {name: reader.column(block[reader.raw]) for name, reader in readers.items()}
     audited = [here[column.name] for column in searched]
-    of_searched = [summaries[column.name] for column in searched if summaries]
+    of_searched = [summaries[column.name] for column in searched]
     inside = None if inside is None else here[inside.name]
     encoder.learn(searched, plans, inside, of_searched, of_raw, audited)
     n_features = len(encoder.features_)
@@ -391,15 +390,6 @@ def _on_all_rows(kind: ColumnFacts, column: Column, summary: ColumnSummary) -> C
     return replace(kind, missing=summary.n_missing, strays=tuple(strays))
 
 
-def _without_texts(column: Column, kind: ColumnFacts) -> Column:
-    """Without the values of identifiers and free text: other rows have others."""
-    if kind.read_as != "nothing" or kind.kind == "constant" or column.levels is not None:
-        return column
-    if column.categories is None:
-        return column
-    return replace(column, categories=())
-
-
 def _in_words(predicted: Column, labels: Mapping[str, str]) -> Column:
     """A prediction whose classes are called in the same words as the target's."""
     coded = predicted if predicted.categories is not None else predicted.as_categories()
@@ -414,10 +404,9 @@ def _counts(target: Column | None, positive: Any, kinds: Mapping[str, ColumnFact
     level = level_of(target, positive)
     if target is None:
         return None
-    levels = levels_of(target, positive)
-    name, kind = as_name(target.name), kinds.get(target.name)
+    name, levels = as_name(target.name), levels_of(target, positive)
     if levels is None:
-        if kind is not None and kind.kind == "code":
+        if kinds[target.name].kind == "code":
             value = parameter_label("positive", target.show(target.values[~target.missing].max()))
             warn(
                 f"{name} looks like codes, but its mean is compared. For a rate, name a value, "
@@ -426,9 +415,9 @@ def _counts(target: Column | None, positive: Any, kinds: Mapping[str, ColumnFact
         return None
     if len(levels) > 1:
         warn(
-            f"{as_name(target.name)} takes {len(levels):,} values; the rate of the most "
-            f"frequent, {unambiguous(value_of(target, level))}, counts. Another can be asked for "
-            f"with {parameter_label('positive')}."
+            f"{name} takes {len(levels):,} values; the rate of the most frequent, "
+            f"{unambiguous(value_of(target, level))}, counts. Another can be asked for with "
+            f"{parameter_label('positive')}."
         )
     return value_of(target, level)
 

@@ -5,7 +5,6 @@ A target: which of its values counts, and what it is as numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -15,28 +14,22 @@ from numpy.typing import NDArray
 from leftout.data.cleaning import unique
 from leftout.data.columns import Column, column_of, find, found
 from leftout.errors import InputError, parameter_label
+from leftout.settings import Reading
 from leftout.text import as_name, counted, listed, unambiguous
 
 # Of a target's values, so many are named.
 _SHOWN = 5
 
 
-def assign(
-    columns: list[Column],
-    target: Any = None,
-    sensitive: Iterable[Any] | None = None,
-    drop: Iterable[Any] | None = None,
-    prediction: Any = None,
-    weights: str | None = None,
-) -> tuple[list[Column], dict[str, str]]:
+def assign(columns: list[Column], reading: Reading) -> tuple[list[Column], dict[str, str]]:
     """The columns, and the part of each that is not searched; refuses one that has two.
 
     A target or a prediction may also be given as values beside the table, one for each row: these
     are a column that has the same, best under the same name, or else one more.
     """
-    columns, outcome = _with_values(columns, target, "target")
-    columns, guess = _with_values(columns, prediction, "prediction", outcome)
-    names = [column.name for column in columns]
+    columns, outcome = _with_values(columns, reading.target, "target")
+    columns, guess = _with_values(columns, reading.prediction, "prediction", outcome)
+    names, weights = [column.name for column in columns], reading.weights
     if not is_name(weights):
         raise InputError(
             f"{parameter_label('weights')} names a column, but got {type(weights).__name__}. Put "
@@ -46,8 +39,8 @@ def assign(
         "target": set() if outcome is None else {find(names, outcome, "target")},
         "prediction": set() if guess is None else {find(names, guess, "prediction")},
         "weight": set() if weights is None else {find(names, weights, "weights")},
-        "sensitive": found(names, sensitive, "sensitive"),
-        "dropped": found(names, drop, "drop"),
+        "sensitive": found(names, reading.sensitive, "sensitive"),
+        "dropped": found(names, reading.drop, "drop"),
     }
     roles: dict[str, str] = {}
     for name in names:
@@ -100,10 +93,9 @@ def levels_of(target: Column, positive: Any = None) -> list[Any] | None:
             f"The target {target.name!r} is a date; a rate or a mean is needed. Choose another, or "
             "turn it into yes and no first."
         )
+    known: list[Any] = list(range(len(target.categories or ())))
     if target.categories is None:
-        known: list[Any] = target.tabulated[0].tolist()
-    else:
-        known = list(range(len(target.categories)))
+        known = target.tabulated[0].tolist()
     if len(known) < 2:
         raise InputError(
             f"The target {target.name!r} takes {counted(len(known), 'value')}; at least two are "
@@ -163,11 +155,7 @@ def called(target: Column, positive: Any = None) -> str:
 
 def as_numbers(target: Column, positive: Any = None) -> NDArray[np.float64]:
     """1 for the value that counts and 0 for others, or the numbers as they are; NaN if unknown."""
-    return numbers_at(target, level_of(target, positive))
-
-
-def numbers_at(target: Column, level: Any) -> NDArray[np.float64]:
-    """The same, where it is known which value counts; None: its mean."""
+    level = level_of(target, positive)
     if level is None:
         return np.where(np.isfinite(target.values), target.values, np.nan)
     return np.where(target.missing, np.nan, (target.values == level).astype(np.float64))

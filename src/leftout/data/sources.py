@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -76,16 +77,9 @@ class Source(NamedTuple):
 def read_table(path: str | os.PathLike[str], sheet: str | None = None) -> pd.DataFrame:
     r"""The table in a file; whatever is wrong with it is refused in one sentence or two.
 
-    Parameters
-    ----------
-    path : path
-        CSV (also with semicolons, tabs or bars; also gzipped), Parquet, Feather or Excel.
-    sheet : str or None
-        The sheet of an Excel file; None: the first.
+    It may be CSV (also with semicolons, tabs or bars; also gzipped), Parquet, Feather or Excel,
+    of which the first ``sheet`` is read unless another is named.
 
-    Examples
-    --------
-    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "people.csv")
@@ -154,22 +148,17 @@ def reading(path: str, kind: str, name: str = "", extra: str = "scale") -> Itera
         ) from error
 
 
-def _reader(function: str) -> Callable[..., pd.DataFrame]:
-    """A reader, imported when it reads: the page knows formats without a library of numbers."""
-
-    def read(data: bytes, called: str, limits: TableLimits, **options: Any) -> pd.DataFrame:
-        reader = getattr(import_module("leftout.data.formats"), function)
-        return reader(data, called, limits, **options)
-
-    return read
+def _read_by(function: str, *given: Any, **options: Any) -> Any:
+    """A table, by a reader that is imported here: the page knows formats without pandas."""
+    return getattr(import_module("leftout.data.formats"), function)(*given, **options)
 
 
 # Readers take the bytes of a file, its name in a sentence, and limits on its size.
 FORMATS: dict[str, Callable[..., Any]] = {
-    ".parquet": _reader("read_parquet"),
-    ".feather": _reader("read_feather"),
-    ".xlsx": _reader("read_excel"),
-} | dict.fromkeys(TEXT, _reader("read_text"))
+    ".parquet": partial(_read_by, "read_parquet"),
+    ".feather": partial(_read_by, "read_feather"),
+    ".xlsx": partial(_read_by, "read_excel"),
+} | dict.fromkeys(TEXT, partial(_read_by, "read_text"))
 
 
 def register_format(suffix: str, read: Callable[[bytes], pd.DataFrame]) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from leftout.data.formats import columns_of_people
 from leftout.data.frames import refuse_repeated
-from leftout.data.sources import called, reading, refuse_address, short
+from leftout.data.sources import TEXT, called, reading, refuse_address, short
 from leftout.errors import InputError
 from leftout.text import quoted, shortened
 
@@ -78,22 +78,15 @@ class Chunk:
 
 
 def listed(source: Any) -> list[Chunk]:
-    """The chunks of a table in Parquet files.
+    """The chunks of a table in Parquet files, in the order of the rows, without empty row groups.
 
-    Parameters
-    ----------
-    source : path, pattern, folder, list of paths or pyarrow.dataset.Dataset
-        A pattern such as ``data/*.parquet``; a folder stands for all Parquet files in it and in
-        folders below, but for names that begin with a dot or an underscore.
-
-    Returns
-    -------
-    list of Chunk
-        In the order of the rows. Empty row groups are left out.
+    They may be a path, a pattern such as ``data/*.parquet``, a list of paths, a
+    ``pyarrow.dataset.Dataset``, or a folder: all Parquet files in it and in folders below, but for
+    names that begin with a dot or an underscore.
     """
     schemas: dict[str, pa.Schema] = {}
     groups: list[tuple[str, int, int, Fingerprint]] = []
-    for path in paths_of(source, STORED):
+    for path in paths_of(source):
         with reading(path, "Parquet"):
             before = fingerprint(path)
             with _opened(path) as file:
@@ -117,7 +110,7 @@ def n_rows_of(chunks: Sequence[Chunk]) -> int:
     return chunks[-1].start + chunks[-1].n_rows
 
 
-def paths_of(source: Any, suffixes: tuple[str, ...]) -> list[str]:
+def paths_of(source: Any) -> list[str]:
     """The files that a path, pattern, folder, list or dataset stands for."""
     if hasattr(source, "files") and hasattr(source, "schema"):  # pyarrow.dataset
         return [path if os.path.exists(path) else f"/{path}" for path in source.files]
@@ -127,7 +120,7 @@ def paths_of(source: Any, suffixes: tuple[str, ...]) -> list[str]:
             f"Found {type(source).__name__} where files of a table are needed: a path, a pattern "
             "such as 'data/*.parquet', a folder, a list of paths, or a pyarrow.dataset.Dataset."
         )
-    found = [path for one in each for path in _expanded(os.fspath(one), suffixes)]
+    found = [path for one in each for path in _expanded(os.fspath(one))]
     for path in (path for place, path in enumerate(found) if path in found[:place]):
         raise InputError(f"{called(path)} is listed twice. Name every file once.")
     return found
@@ -139,7 +132,7 @@ def are_paths(source: Any) -> bool:
     return listed and all(isinstance(each, str | os.PathLike) for each in source)
 
 
-def _expanded(text: str, suffixes: tuple[str, ...]) -> list[str]:
+def _expanded(text: str) -> list[str]:
     refuse_address(text)
     path = Path(text)
     if path.is_dir():
@@ -147,14 +140,12 @@ def _expanded(text: str, suffixes: tuple[str, ...]) -> list[str]:
             str(each)
             for each in sorted(path.rglob("*"))
             if each.is_file()
-            and each.name.lower().endswith(suffixes)
+            and each.name.lower().endswith((*STORED, *TEXT))
             and not any(part.startswith((".", "_")) for part in each.relative_to(path).parts)
         ]
         if not found:
-            kinds = [name for name in ("Parquet", "CSV") if f".{name.lower()}" in suffixes]
             raise InputError(
-                f"The folder {quoted(text)} has no {' or '.join(kinds)} files in it. "
-                "Check the path."
+                f"The folder {quoted(text)} has no Parquet or CSV files in it. Check the path."
             )
         return found
     if path.exists():

@@ -10,9 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as is_a
 
 from leftout.data.column_reader import (
     ColumnDeclarations,
@@ -21,9 +24,8 @@ from leftout.data.column_reader import (
     SummaryPass,
     sampled_places,
 )
-from leftout.data.columns import LARGEST_EXACT, Column, of_cells
+from leftout.data.columns import LARGEST_EXACT, Column, Floats, of_cells
 from leftout.data.encoder import TableEncoder
-from leftout.data.encoding import Floats
 from leftout.data.formats import as_pandas
 from leftout.data.preparation import PreparedTable, check_length, check_width, infer_schema
 from leftout.data.roles import assign
@@ -33,9 +35,6 @@ from leftout.errors import InputError
 from leftout.linalg.moments import about_own_mean
 from leftout.linalg.passes import Array, Pass, Places, Sums, Take
 from leftout.settings import Reading
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 T = TypeVar("T")
 
@@ -47,22 +46,26 @@ class EncodingPlan:
     encoder: TableEncoder
     readers: dict[str, ColumnReader]  # by the columns' names in the audit
 
-    @property
-    def n_features(self) -> int:
-        return len(self.encoder.features_)
-
     def blocks(self, chunk: Chunk) -> Iterator[tuple[int, Floats]]:
         """Encoded rows of a chunk, some at a time, each with the place of its first row.
 
         A block is overwritten by the next: memory that is new costs more than what it holds.
         """
-        room = np.empty((self.n_features, min(chunk.batch_size, chunk.n_rows)))
+        room = np.empty((len(self.encoder.features_), min(chunk.batch_size, chunk.n_rows)))
         plans = enumerate(self.encoder.columns_)
         needed = {place: plan.label for place, plan in plans if plan.becomes is not None}
         for start, columns in self.columns(chunk, list(needed.values())):
             read = {place: columns[name] for place, name in needed.items()}
             X = self.encoder.encode(read, room[:, : len(next(iter(read.values())))])
             yield start, self.encoder.rescale(X)
+
+    def passed(self, one: Pass[T], chunk: Chunk) -> T:
+        """What one chunk gives in a pass."""
+        return reduce(one.merge, (one.over(rows, start) for start, rows in self.blocks(chunk)))
+
+    def read(self, one: Any, chunk: Chunk) -> Any:
+        """What one chunk gives in a pass over columns."""
+        return reduce(one.merge, (one.over(each) for _, each in self.columns(chunk, one.names)))
 
     def columns(
         self, chunk: Chunk, names: Sequence[str]
@@ -89,25 +92,18 @@ def _raw(reader: ColumnReader, cells: pa.Array) -> Column:
     Numbers stay numbers, also where they take no more than two values, unless they are declared
     categories.
     """
-    import pyarrow.types as is_a
-
-    name, kind = reader.raw, cells.type
-    if is_text(kind) and not is_a.is_dictionary(kind):
-        cells = cells.dictionary_encode()
-    elif is_a.is_floating(kind) or is_a.is_integer(kind) and not _has_large(cells):
+    name, kind, exact = reader.raw, cells.type, is_a.is_floating(cells.type)
+    if is_a.is_integer(kind):
+        low, high = pc.min_max(cells).as_py().values()
+        exact = low is None or -LARGEST_EXACT < low <= high < LARGEST_EXACT
+    if exact:
         return Column(name, cells.cast("float64", safe=False).to_numpy(zero_copy_only=False))
-    elif is_a.is_integer(kind):
-        cells = cells.cast("large_string").dictionary_encode()
+    if is_a.is_integer(kind):  # floats do not tell all of them apart
+        cells = cells.cast("large_string")
+    if is_text(cells.type) and not is_a.is_dictionary(kind):
+        cells = cells.dictionary_encode()
     found = cells.to_pandas(date_as_object=False)
     return of_cells(name, found, name in reader.declared.categories)
-
-
-def _has_large(cells: pa.Array) -> bool:
-    """Whether some whole numbers are so large that floats do not tell them apart."""
-    import pyarrow.compute as pc
-
-    low, high = pc.min_max(cells).as_py().values()
-    return low is not None and (low <= -LARGEST_EXACT or high >= LARGEST_EXACT)
 
 
 def prepare_chunks(
@@ -119,17 +115,8 @@ def prepare_chunks(
 ) -> tuple[EncodingPlan, PreparedTable]:
     """The sample of a table in chunks, taken in as from memory, and how its chunks are encoded.
 
-    Parameters
-    ----------
-    chunks : list of Chunk
-    fold : callable
-        ``fold(function, chunks, merge)``: every chunk's result, merged in their order.
-    reading : Reading
-    source : str or None
-        What the table is called.
+    ``source`` is what the table is called.
     """
-    import pyarrow as pa
-
     n_rows, names = n_rows_of(chunks), chunks[0].schema.names
     for what, given in (("target", reading.target), ("prediction", reading.prediction)):
         if np.ndim(given):
@@ -142,10 +129,7 @@ def prepare_chunks(
     check_length(n_rows)
     places = sampled_places(n_rows)
     table = as_pandas(pa.concat_tables(fold(partial(_raw_rows, places), chunks, add)))
-    raw, roles = assign(
-        declared.columns(table), reading.target, reading.sensitive,
-        reading.drop, reading.prediction,
-    )  # fmt: skip
+    raw, roles = assign(declared.columns(table), reading)
 
     def summarize(one: SummaryPass) -> tuple[ColumnSummary, ...]:
         found = fold(partial(_summarized, one), chunks, one.merge)
@@ -170,8 +154,6 @@ def prepare_chunks(
 
 def _raw_rows(places: Places, chunk: Chunk) -> list[pa.Table]:
     """The rows of some places that are in a chunk, as they are stored."""
-    import pyarrow as pa
-
     ends = np.searchsorted(places, [chunk.start, chunk.start + chunk.n_rows])
     if ends[0] == ends[1]:
         return []
@@ -207,28 +189,18 @@ class ChunkedRows:
 
     @property
     def n_features(self) -> int:
-        return self.plan.n_features
+        return len(self.plan.encoder.features_)
 
     def run(self, one: Pass[T]) -> T:
         """A pass over all blocks, merged in their order."""
-        return self.fold(partial(_passed, self.plan, one), self.chunks, one.merge)
+        return self.fold(partial(self.plan.passed, one), self.chunks, one.merge)
 
     def read(self, one: Any) -> Any:
         """A pass over columns of some ``names``, as people know them, merged in their order."""
-        return self.fold(partial(_read, self.plan, one), self.chunks, one.merge)
+        return self.fold(partial(self.plan.read, one), self.chunks, one.merge)
 
     def take(self, places: Places) -> Array:
         """Some rows, their places in rising order."""
         if self.held and np.array_equal(self.held[-1][0], places):
             return self.held.pop()[1]
         return np.concatenate(self.run(Take(places)))
-
-
-def _read(plan: EncodingPlan, one: Any, chunk: Chunk) -> Any:
-    """What one chunk's columns give."""
-    return reduce(one.merge, (one.over(each) for _, each in plan.columns(chunk, one.names)))
-
-
-def _passed(plan: EncodingPlan, one: Pass[T], chunk: Chunk) -> T:
-    """What one chunk gives."""
-    return reduce(one.merge, (one.over(rows, start) for start, rows in plan.blocks(chunk)))

@@ -1,34 +1,30 @@
 """Who runs over the chunks of a table, here or on a Dask cluster, and how results are merged.
 
-All work on all rows is a function of one chunk and a way to merge two results. Sums of floating
-numbers depend on their order, so every engine merges in the order of the chunks by the fixed tree
-of :func:`leftout.linalg.passes.fold`, whoever finishes first.
-
-A task of a cluster is a pure function with all that it needs as arguments: nothing is scattered, so
-nothing is lost with a worker but the time of its task, which is run again elsewhere.
+All work on all rows is a function of one chunk, with all that it needs, and a way to merge two
+results. Sums of floating numbers depend on their order, so every engine merges in the order of the
+chunks by the fixed tree of :func:`leftout.linalg.passes.fold`, whoever finishes first.
 
 An audit is the same sequence of passes whenever it is run on the same files with the same settings
-and versions. So the results of passes are numbered and kept in a private folder, which is named
-after all of these; a run that was stopped takes them from there, up to the pass that it was in, and
-ends with the same digits. They are pickled: whoever may write to the user's own folder of states
-may run code as that user anyway. A folder that others may write to is not used.
+and versions. So the results of passes are numbered and kept in a private folder, and a run that was
+stopped takes them from there. They are pickled: whoever may write to the user's own folder of
+states may run code as that user anyway. A folder that others may write to is not used.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import os
 import pickle
 import re
 import shutil
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -39,8 +35,11 @@ from leftout.linalg.passes import fold
 from leftout.running import Stages, one_thread, warn
 from leftout.text import shown
 
-T = TypeVar("T")
-Item = TypeVar("Item")
+# What gives a chunk's result, and what makes one of two.
+Function = Callable[[Any], Any]
+Merge = Callable[[Any, Any], Any]
+# ``fold(function, items, merge)``: how functions of chunks are run and merged.
+Fold = Callable[[Function, Sequence[Any], Merge], Any]
 # Called with how many chunks are done, and how many there are.
 Tell = Callable[[int, int], None]
 
@@ -56,15 +55,9 @@ def silent(done: int, total: int) -> None:
     """Tell nobody."""
 
 
-# ``fold(function, items, merge)``: how functions of chunks are run and merged.
-Fold = Callable[[Callable[[Any], Any], Sequence[Any], Callable[[Any, Any], Any]], Any]
-
-
 class Local:
     """One chunk at a time, in this process.
 
-    Examples
-    --------
     >>> Local().fold(str, range(4), "({}{})".format)
     '((01)(23))'
     """
@@ -73,15 +66,11 @@ class Local:
     closed = False
 
     def fold(
-        self,
-        function: Callable[[Item], T],
-        items: Sequence[Item],
-        merge: Callable[[T, T], T],
-        tell: Tell = silent,
-    ) -> T:
+        self, function: Function, items: Sequence[Any], merge: Merge, tell: Tell = silent
+    ) -> Any:
         """All results merged, in order, by the fixed tree."""
 
-        def results() -> Iterator[T]:
+        def results() -> Iterator[Any]:
             for done, item in enumerate(items, start=1):
                 yield function(item)
                 tell(done, len(items))
@@ -90,7 +79,7 @@ class Local:
             return fold(results(), merge)
 
 
-def _on_one_thread(function: Callable[..., T], *given: Any) -> T:
+def _on_one_thread(function: Callable[..., Any], *given: Any) -> Any:
     with one_thread():
         return function(*given)
 
@@ -98,12 +87,7 @@ def _on_one_thread(function: Callable[..., T], *given: Any) -> T:
 class Dask:
     """Tasks on a ``distributed`` cluster.
 
-    Parameters
-    ----------
-    client : distributed.Client
-        Connected.
-    ours : bool
-        Whether the client, and a cluster that it has started, are to be closed with this.
+    ``ours``: the client, and a cluster that it has started, are to be closed with this.
     """
 
     name = "dask"
@@ -132,8 +116,8 @@ class Dask:
         distributed = _distributed()
         try:
             # a client that finds nobody complains once more when it is forgotten
-            with ThreadPoolExecutor(1) as apart:
-                apart.submit(asyncio.run, _answers(address)).result()
+            host = distributed.comm.get_address_host_port(address, strict=True)
+            socket.create_connection(host, _ANSWER).close()
             client = distributed.Client(address, timeout=_ANSWER, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise InputError(
@@ -180,12 +164,8 @@ class Dask:
                     )
 
     def fold(
-        self,
-        function: Callable[[Item], T],
-        items: Sequence[Item],
-        merge: Callable[[T, T], T],
-        tell: Tell = silent,
-    ) -> T:
+        self, function: Function, items: Sequence[Any], merge: Merge, tell: Tell = silent
+    ) -> Any:
         """All results merged, in order, by the fixed tree, whose branches are tasks as well."""
         self._wait_for_workers()
         submit = partial(self.client.submit, _on_one_thread, pure=False)
@@ -238,21 +218,10 @@ Engine = Local | Dask
 
 
 def _called(item: Any) -> str:
-    """What people call a chunk, or one with something beside it."""
-    if item is None:
-        return "what chunks gave"
-    item = item[0] if isinstance(item, tuple) else item
-    if not hasattr(item, "path"):
-        return shown(repr(item))
-    return f"row group {item.group + 1} of {shown(repr(item.path))}"
-
-
-async def _answers(address: str) -> None:
-    """Reach a scheduler, and hang up."""
-    distributed: Any = _distributed()
-    how = distributed.Security().get_connection_args("client")
-    link = await distributed.comm.connect(address, timeout=_ANSWER, **how)
-    await link.close()
+    """What people call a chunk; None is what several gave."""
+    if hasattr(item, "path"):
+        return f"row group {item.group + 1} of {shown(repr(item.path))}"
+    return "what chunks gave" if item is None else shown(repr(item))
 
 
 def _distributed() -> Any:
@@ -303,9 +272,7 @@ class Passes:
     ) -> None:
         self.engine, self.folder, self.stages, self.number = engine, folder, stages, 0
 
-    def fold(
-        self, function: Callable[[Item], T], items: Sequence[Item], merge: Callable[[T, T], T]
-    ) -> T:
+    def fold(self, function: Function, items: Sequence[Any], merge: Merge) -> Any:
         """As the engine folds; a result that is there already is not computed again."""
         self.number += 1
         if self.folder is None:

@@ -15,15 +15,20 @@ from leftout.data.sources import Source
 from leftout.engine.engines import Passes, state_folder
 from leftout.engine.tables import ChunkedTable, in_parts
 from leftout.errors import InputError, parameter_label
-from leftout.running import (
-    Report,
-    Stages,
-    clean_interrupts,
-    collected_warnings,
-    one_thread,
-    warn,
-)
+from leftout.running import Report, Stages, clean_interrupts, collected_warnings, one_thread, warn
 from leftout.settings import AUDIT, TENTH, Settings
+
+# What is audited with all rows in memory alone, and what is said of larger tables in parts (see
+# docs/guide/scale.md).
+WHOLE_ONLY = {
+    "features": "is searched by the PCA of its own columns",
+    "pipeline": "is searched by the PCA of its own columns",
+    "n_groups": "is searched for one left-out group",
+    "preset": "is audited on all of its rows",
+    "sample": "is audited on all of its rows",
+    "weights": "counts every row once",
+    "encoding": "is searched without its target",
+}
 
 
 def audit(
@@ -177,14 +182,9 @@ def audit(
         table = Source.of(table, sheet)
     settings = Settings(**{name: given[name] for name in AUDIT})
     return run(
-        table,
-        settings,
-        n_jobs=n_jobs,
-        progress=progress,
-        engine=engine,
-        memory=memory,
+        table, settings, n_jobs=n_jobs, progress=progress, engine=engine, memory=memory,
         resume=resume,
-    )
+    )  # fmt: skip
 
 
 @clean_interrupts()
@@ -232,7 +232,13 @@ def run(
             found = AuditPipeline.on(source, asked, n_jobs, stages).audit(notes, listener)
         stages.end()
         return found
-    _check_in_parts(asked)
+    for name in (name for name in WHOLE_ONLY if name in asked.asked()):
+        value = getattr(asked, name)
+        label = parameter_label(name, *([value] if isinstance(value, str | int) else []))
+        raise InputError(
+            f"{label} was given, but a table that is passed over in parts {WHOLE_ONLY[name]}. Use "
+            f"{parameter_label('engine', 'memory')} where it fits, or leave it out."
+        )
     from leftout.engine.work import ChunkedAudit
 
     asked = replace(asked, command=call(settings, parts.name))
@@ -246,26 +252,3 @@ def run(
         (running or own).push(passes.end)
     stages.end()
     return found
-
-
-# What is audited with all rows in memory alone, and what is said of larger tables in parts.
-WHOLE_ONLY = {
-    "features": "is searched by the PCA of its own columns",
-    "pipeline": "is searched by the PCA of its own columns",
-    "n_groups": "is searched for one left-out group",
-    "preset": "is audited on all of its rows",
-    "sample": "is audited on all of its rows",
-    "weights": "counts every row once",
-    "encoding": "is searched without its target",
-}
-
-
-def _check_in_parts(asked: Settings) -> None:
-    """Refuse what needs the rows of a table in memory: see ``docs/guide/scale.md``."""
-    for name in (name for name in WHOLE_ONLY if name in asked.asked()):
-        value = getattr(asked, name)
-        label = parameter_label(name, *([value] if isinstance(value, str | int) else []))
-        raise InputError(
-            f"{label} was given, but a table that is passed over in parts {WHOLE_ONLY[name]}. Use "
-            f"{parameter_label('engine', 'memory')} where it fits, or leave it out."
-        )

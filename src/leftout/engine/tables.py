@@ -1,12 +1,11 @@
 """Tables in parts, as people have them: which files they are, and whether they fit in memory.
 
-Text and Dask data frames are copied to private Parquet files. A file of text says
-nothing of what its columns hold, and a part of it may say something else than the whole: a gap or a
-mark after the first part, a code with a zero before it, commas that are thousands here and decimals
-there. So all cells are read as text first, by a parser that goes through each file from its start
-(a quoted line break may stand anywhere, and a compressed file has no second beginning). Columns
-that then hold nothing but numbers, or yes and no, are stored as such, as a table in memory would
-have them, and everything else stays text.
+Text and Dask data frames are copied to private Parquet files. A part of a file of text may say
+something else than the whole: a gap or a mark after the first part, a code with a zero before it,
+commas that are thousands here and decimals there; and a quoted line break may stand anywhere. So
+all cells are read as text first, from the start of each file. Columns that then hold nothing but
+numbers, or yes and no, are stored as such, as a table in memory would have them, and everything
+else stays text.
 """
 
 from __future__ import annotations
@@ -22,10 +21,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
+import pandas as pd
+
 from leftout.checks import check_choice
 from leftout.data import column_reader
 from leftout.data.cleaning import CODE
 from leftout.data.formats import TextFile, as_pandas
+from leftout.data.frames import is_dask
 from leftout.data.sources import TEXT, Source, called, n_bytes, reading, short
 from leftout.engine.chunks import (
     STORED,
@@ -44,7 +46,6 @@ from leftout.settings import ENGINES
 from leftout.text import shown
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 # Stands for the address of a cluster that is to be started on this machine.
@@ -85,11 +86,8 @@ class ChunkedTable:
         self, engine: Any, scheduler: str | None, memory: int | str | None
     ) -> Iterator[Engine]:
         """What runs over the chunks; a cluster is asked first whether it can."""
-        if not isinstance(engine, str | None):
-            yield engine
-            return
         if engine != "dask":
-            yield Local()
+            yield Local() if isinstance(engine, str | None) else engine
             return
         if scheduler is None:
             cluster = Dask.current()
@@ -172,7 +170,7 @@ def _in_files(path: str, engine: Any, limit: int) -> bool:
 def _chunks(table: Any, copies: ExitStack) -> tuple[list[Chunk], list[str]]:
     """Chunks of files of the first one's kind, and the files; of text, of a copy."""
     if not is_dask(table):
-        paths = paths_of(table, (*STORED, *TEXT))
+        paths = paths_of(table)
         if not paths[0].lower().endswith(TEXT):
             return listed(paths), paths
     private = TemporaryDirectory(prefix="leftout-", ignore_cleanup_errors=True)
@@ -184,14 +182,9 @@ def _chunks(table: Any, copies: ExitStack) -> tuple[list[Chunk], list[str]]:
 
 
 def opened(
-    tables: Sequence[str],
-    sheet: str | None = None,
-    engine: str | None = None,
-    memory: str | None = None,
+    tables: Sequence[str], sheet: str | None, engine: str | None, memory: str | None
 ) -> tuple[Source | ChunkedTable, Any]:
     """What the command line names as a table, and something with its columns."""
-    import pandas as pd
-
     parts = None if sheet is not None else in_parts(list(tables), engine, memory)
     if parts is not None:
         return parts, pd.DataFrame(columns=parts.chunks[0].schema.names)
@@ -280,8 +273,6 @@ class _TextType:
 
     def add(self, cells: pd.Series) -> None:
         """Take some further texts into account."""
-        import pandas as pd
-
         texts = cells.dropna()
         self.gaps |= len(texts) < len(cells)
         if not len(texts) or "O" in self.kinds:
@@ -302,11 +293,6 @@ class _TextType:
             return pa.large_string()
         # whole numbers with a gap are floats in memory
         return pa.int64() if self.kinds == {"i"} and not self.gaps else pa.float64()
-
-
-def is_dask(table: Any) -> bool:
-    """Whether a table is a Dask collection; asks nobody who is not there already."""
-    return type(table).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
 def copy_dask(table: Any, folder: Path) -> list[Path]:

@@ -25,7 +25,7 @@ from leftout.groups.subgroup_search import BINS, Key, SubgroupQuery, SubgroupSea
 from leftout.linalg.significance import can_tell, describe_p
 from leftout.representation.base import features_of
 from leftout.running import Report, Steps, clean_interrupts, one_thread
-from leftout.settings import TENTH
+from leftout.settings import TENTH, Reading
 from leftout.solvers import Alternating, SolverContext
 from leftout.text import counted, leading, number, percent
 
@@ -303,7 +303,7 @@ def named_groups(
         )
     columns = columns_of(table, categorical=categorical)
     check_rows(table, X, len(columns[0]))
-    columns, roles = assign(columns, target, drop=drop)
+    columns, roles = assign(columns, Reading(target=target, drop=drop))
     aim = next((column for column in columns if roles.get(column.name) == "target"), None)
     level = level_of(aim, positive)
     levels = None if level is None else [level]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from leftout.errors import InputError
-from leftout.files import own_folder, write_whole
+from leftout.files import write_whole
 
 LOG = logging.getLogger("leftout.page")
 # What an audit goes through, and how it may end.
@@ -36,38 +36,22 @@ _KEPT, _HIDDEN = re.compile(r"[0-9a-f]{16}"), re.compile(r"\.(new|deleted)-[0-9a
 
 @dataclass
 class Entry:
-    """An audit, from the upload of its table to its report.
+    """An audit, from the upload of its table to its report."""
 
-    Attributes
-    ----------
-    id : str
-        Made here; the only thing of it that an address holds.
-    name : str
-        What people call the table.
-    file : str or None
-        What it is called here; None for the demo, which needs no file.
-    state, message : str
-        Where it is, and one sentence on why it ended there.
-    choices : dict
-        What people chose: ``roles`` by the column's place, and the other settings by their names.
-    headline, lines, verdict : str, dict, str
-        The answer so far.
-    command, about : str
-        The command line that does the same, and what tells it from other audits, in words.
-    """
-
-    id: str
-    name: str
-    file: str | None = None
+    id: str  # made here; the only thing of it that an address holds
+    name: str  # what people call the table
+    file: str | None = None  # what it is called here; None for the demo, which needs no file
     state: str = READY
-    message: str = ""
+    message: str = ""  # one sentence on why it ended there
     size: int = 0
+    # what people chose: roles by the column's place, and the other settings by their names
     choices: dict[str, Any] = field(default_factory=dict)
+    # the answer so far
     headline: str = ""
     lines: dict[str, str] = field(default_factory=dict)
     verdict: str | None = None
-    command: str = ""
-    about: str = ""
+    command: str = ""  # the command line that does the same
+    about: str = ""  # what tells it from other audits, in words
     created: str = ""
 
     @property
@@ -148,10 +132,6 @@ class Store:
     def columns(self, entry: Entry) -> Path:
         return self.of(entry) / "columns.json"
 
-    def latest(self) -> list[Entry]:
-        """All audits, the newest first."""
-        return sorted(self.entries.values(), key=lambda entry: str(entry.created), reverse=True)
-
     def delete(self, entry: Entry) -> None:
         """Remove an entry at once, and its files as soon as may be."""
         gone = self.folder / f".deleted-{entry.id}"
@@ -162,11 +142,6 @@ class Store:
     def close(self) -> None:
         if self.lock is not None:
             os.close(self.lock)
-
-
-def home() -> Path:
-    """Where audits are kept unless somebody says so."""
-    return own_folder("share") / "audits"
 
 
 def _locked(path: Path) -> int | None:

@@ -22,23 +22,13 @@ _AROUND, _FORM, _MOST_FIELDS = 10_000, 10**6, 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class Limits(TableLimits):
-    """How much the page takes: sizes in bytes, times in seconds. More is refused, in a sentence.
-
-    Attributes
-    ----------
-    upload : int
-        Of a file, as it arrives.
-    reading, auditing : float
-        Seconds that a process may take to look at a table, and to audit it.
-    waiting : int
-        Audits in the queue, besides the one that runs.
-    """
+    """How much the page takes: sizes in bytes, times in seconds. More is refused, in a sentence."""
 
     columns: int = 2_000
-    upload: int = 512 * 10**6
-    reading: float = 600.0
+    upload: int = 512 * 10**6  # of a file, as it arrives
+    reading: float = 600.0  # that a process may look at a table
     auditing: float = 6 * 3600.0
-    waiting: int = 20
+    waiting: int = 20  # audits in the queue, besides the one that runs
 
 
 async def fields_of(request: Request) -> dict[str, str]:

@@ -3,37 +3,58 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import (
-    FileResponse,
-    HTMLResponse,
-    JSONResponse,
-    RedirectResponse,
-    Response,
-)
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from leftout import report
-from leftout.data.sources import FORMATS
+from leftout.data.sources import FORMATS, describe_size
 from leftout.errors import InputError
 from leftout.page import form
 from leftout.page.form import Columns
 from leftout.page.jobs import Jobs
-from leftout.page.rendering import rendered
-from leftout.page.security import REPORT_HEADERS
 from leftout.page.store import DONE, READY, REPORT, RESULTS, SCREEN, Entry, Store
 from leftout.page.uploads import Limits, copied, fields_of, receive
+from leftout.report import environment
 from leftout.settings import ON_PAGE
+from leftout.text import percent, shortened
 
 _SEE_OTHER = 303
 _DEMO_NAME = "1,989 mortgage applications (demo)"
 # The report's look is the page's; what only the page has comes after it.
 _LOOK = Path(report.__file__).parent / "templates" / "page.css"
+# A report is in a sandbox, an origin of its own: whatever a table may have put into it could not
+# ask this server for anything. Which script may run at all, its own policy says, by a hash.
+REPORT_HEADERS = {
+    "Content-Security-Policy": (
+        "sandbox allow-scripts allow-modals allow-popups; default-src 'none'; img-src data:; "
+        "script-src 'unsafe-inline'; style-src 'unsafe-inline'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'self'"
+    ),
+    "X-Frame-Options": "SAMEORIGIN",
+}
+_TEMPLATES = environment(Path(__file__).parent / "templates")
+_TEMPLATES.filters |= {
+    "size": describe_size,
+    "short": shortened,
+    # in this machine's time, to the minute
+    "when": lambda stamp: f"{datetime.fromisoformat(stamp).astimezone():%Y-%m-%d %H:%M}",
+    # what is there is never 0%, nor all if something lacks
+    "percent": lambda share: (
+        "< 1%" if 0.0 < share < 0.01 else "> 99%" if 0.99 < share < 1.0 else percent(share)
+    ),
+}
+
+
+def rendered(template: str, **values: Any) -> str:
+    return _TEMPLATES.get_template(template).render(values)
 
 
 class Views:
@@ -62,15 +83,13 @@ class Views:
             Route("/audits/{id}/files/{name}", self.file, methods=get),
         ]
 
-    async def start(self, request: Request) -> Response:
-        return self._start()
-
-    def _start(self, problem: str = "", status: int = 200) -> HTMLResponse:
+    async def start(self, request: Request, problem: str = "") -> Response:
+        newest = sorted(self.store.entries.values(), key=lambda one: str(one.created), reverse=True)
         page = rendered(
-            "start.html", entries=self.store.latest(), limits=self.limits, problem=problem,
+            "start.html", entries=newest, limits=self.limits, problem=problem,
             suffixes=list(FORMATS),
         )  # fmt: skip
-        return HTMLResponse(page, status)
+        return HTMLResponse(page, 422 if problem else 200)
 
     async def look(self, request: Request) -> Response:
         return FileResponse(_LOOK)
@@ -83,7 +102,7 @@ class Views:
         try:
             entry = await receive(request, self.store, self.limits)
         except InputError as refusal:
-            return self._start(str(refusal), 422)
+            return await self.start(request, str(refusal))
         return self._look(entry)
 
     async def demo(self, request: Request) -> Response:

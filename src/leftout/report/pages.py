@@ -15,7 +15,7 @@ from leftout.evidence.verdict import VERDICTS
 from leftout.fair.mitigation import describe_gap
 from leftout.groups.decomposition import PART_NAMES
 from leftout.linalg.significance import describe_p
-from leftout.report.templating import environment
+from leftout.report import environment
 from leftout.text import ZERO_LOSS, as_name, counted, number, percent
 
 Data = Mapping[str, Any]
@@ -116,13 +116,14 @@ def group_section(data: Data, group: Data) -> dict[str, Any]:
     """What is shown of a group; of one group, by the whole page."""
     trust, found = group["trust"] or _NO_EVIDENCE, group["left_out"]
     alone = len(data["groups"]) == 1
+    verdict = f"; {trust['verdict_name']}" if trust["verdict_name"] else ""
     partition = {
         "disparity": found["disparity"], "group_size": found["size"], "bound": found["bound"],
     }  # fmt: skip
     return {
         "name": f"group-{group['label']}",
         "title": f"Left-out group {group['label']}",
-        "gist": _gist(group),
+        "gist": f"{counted(found['size'], 'row')}{verdict}: {group['answer']['who']}",
         "lines": {"What": group["answer"]["fact"], **group["answer"]["lines"]},
         "explanation": group["explanation"],
         "trust": trust,
@@ -133,9 +134,3 @@ def group_section(data: Data, group: Data) -> dict[str, Any]:
         "costs": group["costs"],
         "prediction": group["prediction"],
     }
-
-
-def _gist(group: Data) -> str:
-    name = (group["trust"] or _NO_EVIDENCE)["verdict_name"]
-    verdict = f"; {name}" if name else ""
-    return f"{counted(group['left_out']['size'], 'row')}{verdict}: {group['answer']['who']}"

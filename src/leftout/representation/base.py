@@ -99,15 +99,10 @@ def features_of(given: Any, X: Any) -> Any:
 def as_representation(given: Any) -> Representation:
     """What was given as ``representation``: a fitted estimator.
 
-    Parameters
-    ----------
-    given : estimator
-        ``PCA`` (whitened or not), ``IncrementalPCA``, ``TruncatedSVD``, ``FairPCA`` and the like by
-        their components; anything else with ``transform`` and ``inverse_transform`` by its errors.
+    ``PCA`` (whitened or not), ``IncrementalPCA``, ``TruncatedSVD``, ``FairPCA`` and the like are
+    known by their components; anything else with ``transform`` and ``inverse_transform`` by its
+    errors.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> from sklearn.decomposition import NMF, PCA
     >>> X = np.random.default_rng(0).random((50, 4))
     >>> as_representation(PCA(2).fit(X)).is_projection
@@ -274,13 +269,12 @@ def dimensions(n_components: Any, values: Array, limit: int, rank: int) -> int:
         warn(
             f"More than {n_components:g} of the variance takes all {rank} dimensions of the table; "
             f"using {limit}, so that something is left out. Lower "
-            f"{parameter_label('n_components')} to "
-            "silence this.",
+            f"{parameter_label('n_components')} to silence this.",
             stacklevel=4,
         )
         return limit
     raise InputError(
         f"{parameter_label('n_components', n_components)} is neither a number of components (an "
-        "int from 1) "
-        "nor a share of the variance to exceed (a float between 0 and 1). Give one of these."
+        "int from 1) nor a share of the variance to exceed (a float between 0 and 1). Give one of "
+        "these."
     )

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from leftout.data.frames import dense
 from leftout.data.sources import called, fetch, short
 from leftout.errors import InputError, parameter_label
 from leftout.text import listed
@@ -87,11 +88,7 @@ class SplitPipeline:
         fitted = clone(representation).fit(dense(X))
         names = [name for name, _ in self.steps]
         made = [] if before is None else [step for _, step in before.steps]
-        steps = [
-            *zip(names, made, strict=False),
-            (self.name, fitted),
-            *self.steps[self.place + 1 :],
-        ]
+        steps = [*zip(names, [*made, fitted], strict=False), *self.steps[self.place + 1 :]]
         return SplitPipeline(steps, self.place, False), X
 
     def feature_names(self, n_features: int) -> list[str]:
@@ -112,15 +109,11 @@ class SplitPipeline:
         first = self.steps[0][1]
         if not isinstance(first, ColumnTransformer):
             return set()
-        each = [columns for _, _, columns in first.transformers]
-        lists = [[part] if isinstance(part, str) else part for part in each]
-        return {
-            name
-            for part in lists
-            if isinstance(part, Sequence)
-            for name in part
-            if isinstance(name, str)
-        }
+        named: set[str] = set()
+        for _, _, part in first.transformers:
+            each = [part] if isinstance(part, str) else part if isinstance(part, Sequence) else []
+            named.update(name for name in each if isinstance(name, str))
+        return named
 
     @property
     def columns(self) -> list[Any] | None:
@@ -132,11 +125,7 @@ class SplitPipeline:
 def read_pipeline(path: str, trusted: Sequence[str] = ()) -> Any:
     """The estimator in a file of skops, which runs nothing of types that nobody has named.
 
-    Parameters
-    ----------
-    path : str
-    trusted : list of str
-        Types to trust beside those of scikit-learn, NumPy and SciPy, as ``module.Name``.
+    ``trusted`` are types beside those of scikit-learn, NumPy and SciPy, as ``module.Name``.
     """
     try:
         import skops.io
@@ -161,11 +150,6 @@ def read_pipeline(path: str, trusted: Sequence[str] = ()) -> Any:
     )
 
 
-def dense(X: Any) -> Any:
-    """A sparse matrix as an array."""
-    return X.toarray() if hasattr(X, "toarray") else X
-
-
 def _joined(steps: list[tuple[str, Any]]) -> Pipeline:
     """Steps in line as a pipeline, whose names may not have double underscores."""
     return Pipeline([(name.replace("__", "."), step) for name, step in steps])
@@ -188,8 +172,6 @@ def _represents(step: Any) -> bool:
 def sources_of(features: list[str], columns: list[str]) -> list[str]:
     """The raw column that each feature was made from, as far as its name tells.
 
-    Examples
-    --------
     >>> sources_of(["num__age", "cat__sex_male", "pc"], ["age", "sex"])
     ['age', 'sex', 'pc']
     """

@@ -19,12 +19,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.data.columns import Column
+from leftout.data.columns import Column, Floats
 from leftout.data.frames import value_counts
 from leftout.data.profiling.sentinels import ordinary
 from leftout.text import listed
-
-Floats = NDArray[np.float64]
 
 # Points from which a code is suspected, under a name that says so and any other.
 SUSPECTED, UNNAMED = 3, 4
@@ -70,20 +68,11 @@ class StandardScores(NamedTuple):
     @classmethod
     def of(cls, columns: Sequence[Column]) -> StandardScores:
         rows = _evenly(len(columns[0]) if columns else 0, _SAMPLE)
-        names, scores = [], []
-        for place in _evenly(len(columns), _OTHERS):
-            made = _standardized(columns[place].take(rows))
-            if made is not None:
-                names.append(columns[place].name)
-                scores.append(made)
-        stacked = np.column_stack(scores) if scores else np.empty((len(rows), 0))
-        return cls(rows, np.array(names, dtype=object), np.ascontiguousarray(stacked))
-
-    def von_neumann_ratio(self, column: Column, marks: Floats) -> float:
-        """How much means of the others jump along a column's values, but for some marks."""
-        values = column.values[self.rows]
-        places = np.where(np.isin(values, marks), -1, value_counts(values)[2])
-        return von_neumann_ratio(places, self.scores[:, self.names != column.name])
+        some = [columns[place] for place in _evenly(len(columns), _OTHERS)]
+        made = {column.name: _standardized(column.take(rows)) for column in some}
+        scores = {name: values for name, values in made.items() if values is not None}
+        stacked = np.column_stack([np.empty((len(rows), 0)), *scores.values()])
+        return cls(rows, np.array(list(scores), dtype=object), np.ascontiguousarray(stacked))
 
 
 def _evenly(n_all: int, most: int) -> NDArray[np.intp]:
@@ -117,7 +106,9 @@ def code_evidence(column: Column, scores: StandardScores) -> tuple[list[str], bo
     points, needed = name + len(reasons), SUSPECTED if name > 0 else UNNAMED
     if points + ROUGH < needed:  # the slowest to find out cannot change the answer
         return [], False
-    ratio = scores.von_neumann_ratio(column, distinct[~usual])
+    values = column.values[scores.rows]
+    places = np.where(np.isin(values, distinct[~usual]), -1, value_counts(values)[2])
+    ratio = von_neumann_ratio(places, scores.scores[:, scores.names != column.name])
     rough = ratio >= ROUGHNESS
     if points + ROUGH * rough + SMOOTH * (ratio < SMOOTHNESS) < needed:
         return [], False
@@ -159,17 +150,9 @@ def von_neumann_ratio(places: NDArray[np.int32], scores: Floats) -> float:
     what the sampling of rows adds, over all columns that differ between the values at all; scaled
     such that a straight line is 0 however few values there are. NaN if there is nothing to measure.
 
-    Parameters
-    ----------
-    places : array of shape (n_rows,)
-        Each row's place among the sorted values, -1 for none. Values of few rows do not count.
-    scores : array of shape (n_rows, n_columns)
-        Other columns, each with mean 0 and variance 1.
+    ``places`` are the rows' among the sorted values, -1 for none; values of few rows do not count.
+    ``scores`` are the other columns, one after the other, each with mean 0 and variance 1.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leftout.data.profiling.codes import von_neumann_ratio
     >>> places = np.repeat(np.arange(6), 50)
     >>> noise = np.random.default_rng(0).normal(size=300)
     >>> ordered, jumping = places + noise, np.array([4, 0, 3, 5, 1, 2])[places] + noise
@@ -205,9 +188,6 @@ def von_neumann_ratio(places: NDArray[np.int32], scores: Floats) -> float:
 def name_says(name: str) -> int:
     """Points for a column's name being one that codes have; below 0 for one of quantities.
 
-    Examples
-    --------
-    >>> from leftout.data.profiling.codes import name_says
     >>> [name_says(name) for name in ("Mother's occupation", "group", "Alter in Jahren", "x1")]
     [3, 2, -3, 0]
     """
@@ -231,11 +211,6 @@ def words_of(name: str) -> list[str]:
 def says(what: str, word: str) -> bool:
     """Whether a word is among those of ``words.toml`` that say something."""
     return _PATTERNS[what].match(word) is not None
-
-
-def is_id(word: str) -> bool:
-    """Whether the last word of a name is that of an identifier."""
-    return says("identifiers", word) or says("numbered", word)
 
 
 def _is_quantity(word: str) -> bool:

@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.data.columns import LARGEST_EXACT, Column
-from leftout.data.profiling.codes import StandardScores, code_evidence, is_id, words_of
+from leftout.data.columns import LARGEST_EXACT, Column, Floats
+from leftout.data.profiling.codes import StandardScores, code_evidence, says, words_of
 from leftout.errors import parameter_label
 from leftout.files import Serializable
 from leftout.text import counted
-
-Floats = NDArray[np.float64]
 
 COLUMN_KINDS = (
     "number", "code", "yes/no", "category", "date", "identifier", "free text", "constant",
@@ -39,6 +37,8 @@ _NEARLY = 0.95
 _CALENDAR = frozenset(
     "year yr jahr annee ano month monat mes mois week woche day tag dia jour age rank".split()
 )
+# Categories that are numbers.
+_DIGITS = re.compile(r"[+-]?\d+(\.\d*)?")
 # Digits that are still text begin with a zero, or are too many to count with.
 _TEXT_CODE = re.compile(r"[+-]?\d+|(?=\S*\d)(?=\S*[A-Za-z])[A-Za-z0-9.\-/_]{2,16}")
 
@@ -98,26 +98,13 @@ class ColumnFacts(Serializable):
 def infer_column_types(
     columns: Sequence[Column], declared: Mapping[str, str] | None = None
 ) -> list[ColumnFacts]:
-    """Infer what each of a table's columns is.
+    """What each of a table's cleaned columns is: whether numbers are codes shows in the others.
 
-    Parameters
-    ----------
-    columns : sequence of Column
-        Cleaned, of one table: whether whole numbers are codes shows in the others.
-    declared : mapping, optional
-        Kinds that people have given, by the columns' names; they hold whatever the column looks
-        like, unless it says nothing at all.
+    Kinds that people have ``declared``, by the columns' names, hold whatever a column looks like,
+    unless it says nothing at all.
 
-    Returns
-    -------
-    list of ColumnFacts
-        One for each column, in order.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> from leftout.data.columns import columns_of
-    >>> from leftout.data.profiling.column_types import infer_column_types
     >>> table = pd.DataFrame({"id": [4, 9, 2], "sex": [1, 2, 1], "age": [31, 40, 31]})
     >>> types = infer_column_types(columns_of(table))
     >>> [(found.kind, found.why) for found in types]  # doctest: +ELLIPSIS
@@ -143,19 +130,13 @@ def _column_type(column: Column, scores: StandardScores, said: str | None) -> Co
         return _kind(column, "yes/no", " and ".join(map(column.show, present)), overrule="drop")
     if column.declared or (column.categories is not None and column.levels is not None):
         why = f"{counted(column.n_values, 'value')}, declared"
-        if _of_digits(column):
+        if column.levels is not None or all(map(_DIGITS.fullmatch, column.categories or ())):
             return _kind(column, "code", why, overrule="numeric")
         return _kind(column, "category", why, overrule="drop")
     if column.dates:
         why = f"from {column.show(present[0])} to {column.show(present[-1])}"
         return _kind(column, "date", why, overrule="drop")
     return _of_text(column, counts) if column.words else _of_numbers(column, scores)
-
-
-def _of_digits(column: Column) -> bool:
-    """Whether categories are numbers."""
-    texts = column.categories or ()
-    return column.levels is not None or all(re.fullmatch(r"[+-]?\d+(\.\d*)?", t) for t in texts)
 
 
 def _of_text(column: Column, counts: NDArray[np.int64]) -> ColumnFacts:
@@ -246,16 +227,11 @@ def _called_id(name: str, n_values: int) -> float:
         return 0.0
     if n_values > _MANY and (words[-1] in ("id", "pid", "uid") or words[0] == "unnamed"):
         return _REPEATED
-    return 2.0 if is_id(words[-1]) else 0.0
+    return 2.0 if says("identifiers", words[-1]) or says("numbered", words[-1]) else 0.0
 
 
 def _kind(
-    column: Column,
-    kind: str,
-    why: str,
-    read_as: str | None = None,
-    sure: bool = True,
-    overrule: str = "",
+    column: Column, kind: str, why: str, read_as: str = "", sure: bool = True, overrule: str = ""
 ) -> ColumnFacts:
     option = parameter_label(overrule, [column.name]) if overrule else ""
     return ColumnFacts(

@@ -21,12 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from leftout.data.columns import Column
+from leftout.data.columns import Column, Floats
 from leftout.data.roles import levels_of, value_of
 from leftout.files import Serializable
 from leftout.text import as_name, unambiguous
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Measured = tuple[str, float, str | None]  # a measure, its value, and which value is told
 
@@ -72,11 +71,13 @@ class _Thresholds(NamedTuple):
         return float(alone.max()), int(alone.argmax())
 
 
-# A target with 2% of its cells flipped has an area of 0.98 on average, and must not be missed.
-_LEAK = _Thresholds(area=0.97, explained=0.98, rows=10, settled=np.inf)
-# Of a sensitive column, any value that enough rows have counts; so does what settles it for many:
-# who is a husband is a man.
-_PROXY = _Thresholds(area=0.9, explained=0.81, rows=20, settled=0.25)
+_WANTED = {
+    # a target with 2% of its cells flipped has an area of 0.98 on average, and must not be missed
+    "leak": _Thresholds(area=0.97, explained=0.98, rows=10, settled=np.inf),
+    # any value that enough rows have counts; so does what settles a sensitive column for many: who
+    # is a husband is a man
+    "proxy": _Thresholds(area=0.9, explained=0.81, rows=20, settled=0.25),
+}
 
 
 @dataclass(frozen=True)
@@ -133,19 +134,9 @@ class Relation(Serializable):
 def leaks(columns: Sequence[Column], target: Column, positive: Any = None) -> list[Relation]:
     """Columns that alone determine the target, or nearly, the strongest first.
 
-    Rows without a target are left out; a column's missing cells are a value of their own.
+    Every class of it counts, or one that is ``positive`` against all others. Rows without a target
+    are left out; a column's missing cells are a value of their own.
 
-    Parameters
-    ----------
-    columns : sequence of Column, cleaned
-        One that is called like the target is skipped.
-    target : Column
-    positive : a value of the target, optional
-        To be told against all others; by default, every class counts.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> from leftout.data.columns import columns_of
     >>> rng = np.random.default_rng(0)
     >>> age, passed = rng.integers(18, 80, 500), rng.random(500) < 0.4
@@ -154,7 +145,7 @@ def leaks(columns: Sequence[Column], target: Column, positive: Any = None) -> li
     >>> [relation.text for relation in leaks(table[:2], table[2])]
     ['x1 alone tells the target x2: AUC 1.']
     """
-    return _relations(columns, [target], "leak", _LEAK, positive)
+    return _relations(columns, [target], "leak", positive)
 
 
 def proxies(searched: Sequence[Column], sensitive: Sequence[Column]) -> list[Relation]:
@@ -163,27 +154,14 @@ def proxies(searched: Sequence[Column], sensitive: Sequence[Column]) -> list[Rel
     See :func:`leaks`: here an area of 0.9 is enough, or 0.81 of the variance of a number's ranks
     (a correlation of 0.9), for any value that at least 20 rows have. So is a column that leaves
     no choice in a quarter of the rows: 99 of 100 with its value there have the same one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leftout.data.columns import columns_of
-    >>> home = np.array(["Rio", "Oslo", "Bergen"])[np.arange(300) % 3]
-    >>> table = columns_of(np.column_stack([home, np.where(home == "Rio", "abroad", "here")]))
-    >>> [relation.text for relation in proxies(table[:1], table[1:])]
-    ['x0 alone tells the sensitive column x1: AUC 1.']
     """
-    return _relations(searched, sensitive, "proxy", _PROXY)
+    return _relations(searched, sensitive, "proxy")
 
 
 def _relations(
-    columns: Sequence[Column],
-    others: Sequence[Column],
-    how: str,
-    wanted: _Thresholds,
-    positive: Any = None,
+    columns: Sequence[Column], others: Sequence[Column], how: str, positive: Any = None
 ) -> list[Relation]:
-    found = []
+    found, wanted = [], _WANTED[how]
     for other in others:
         rows = np.flatnonzero(~other.missing)
         if len(rows) < 2 * wanted.rows:
@@ -275,15 +253,8 @@ def cross_fitted_auc(yes: Ints, no: Ints) -> float:
 
     Rows are dealt to the halves by tossed coins, always the same ones, cells of equal counts one
     after the other: the area depends on the counts alone, not on the order or names of anything.
+    ``yes`` are each cell's rows with the value asked for, ``no`` all others of it.
 
-    Parameters
-    ----------
-    yes, no : arrays of shape (n_cells,)
-        Rows of each cell that have the value asked for, and those that do not.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> cross_fitted_auc(np.array([50, 0]), np.array([0, 50]))
     1.0
     >>> cross_fitted_auc(np.array([1, 0, 1]), np.array([0, 1, 0]))  # a name for each row
@@ -336,9 +307,6 @@ def copies(columns: Sequence[Column]) -> list[Relation]:
     not; categories and codes, where each value of one goes with one value of the other in 99% of
     the rows, both ways, beyond chance. A tenth of the cells may be missing in one alone.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> from leftout.data.columns import columns_of
     >>> rng = np.random.default_rng(0)
     >>> metres = rng.normal(1.7, 0.1, 200)

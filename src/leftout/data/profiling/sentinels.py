@@ -12,13 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leftout.data.columns import Column
+from leftout.data.columns import Column, Counts, Floats
 from leftout.errors import parameter_label
 from leftout.files import Serializable
 from leftout.text import counted, shown
-
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 _NINES = np.array([float("9" * digits) for digits in range(1, 9)])
 _DATES = np.array(["1900-01-01", "1970-01-01", "9999-12-31"], "datetime64[us]").astype(np.float64)
@@ -66,11 +63,7 @@ class Suspect(Serializable):
 def suspects(column: Column) -> list[Suspect]:
     """Values of numbers or dates, or words among numbers, that may mean something else.
 
-    Examples
-    --------
-    >>> import numpy as np
     >>> from leftout.data.columns import Column
-    >>> from leftout.data.profiling.sentinels import suspects
     >>> times = Column("reviews", np.array([0.0, 1, 3, 2, 0, 1, 999, 999, 999]))
     >>> print(suspects(times)[0].text)
     reviews is 999 in 3 rows, far above all other values (at most 3); if that means that it is not \
