@@ -588,3 +588,41 @@ column_reader.SCHEMA_ROWS = 10  # the table has more rows than the sample
 engines._ANSWER = 1
 main()
 """
+
+
+def test_weights_of_a_question_are_repeated_rows(tmp_path):
+    X, planted = leftout.datasets.make_planted(300, 6, 2, 60, random_state=0)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(X, columns=list("abcdef")).round(3)
+    table = table.assign(side=np.where(planted, "in", "out"), w=rng.integers(1, 4, 300))
+    table["won"] = np.where(rng.random(300) < 0.3 + 0.4 * planted, "yes", "no")
+    table.to_csv(tmp_path / "weighted.csv", index=False)
+    repeated = table.loc[table.index.repeat(table["w"])].drop(columns="w")
+    repeated.to_csv(tmp_path / "repeated.csv", index=False)
+
+    def found(*asked):
+        answers = []
+        for name, more in (("weighted", ["--weights", "w"]), ("repeated", [])):
+            result = call(
+                asked[0], tmp_path / f"{name}.csv", *asked[1:], *more, "--json", "--quiet"
+            )
+            assert result.exit_code == 0, result.stderr
+            answers.append(json.loads(result.stdout))
+        return answers
+
+    asked = ("--components", "2", "--drop", "won")
+    one, other = found("fair", "--groups-col", "side", *asked)
+    for part in ("losses_before", "losses_after"):
+        assert one[part] == pytest.approx(other[part], rel=1e-9)
+    one, other = (
+        each["known"]["groups"] for each in found("groups", "--sensitive", "side", *asked)
+    )
+    losses = {each["text"]: each["loss"] for each in one}
+    assert losses == pytest.approx({each["text"]: each["loss"] for each in other}, rel=1e-9)
+    one, other = found("harm", "--groups-col", "side", "--target", "won", "--components", "2")
+    rates = [
+        {each["side"]: each["measures"]["base_rate"]["value"] for each in answer["harm"]["figures"]}
+        for answer in (one, other)
+    ]
+    assert rates[0] == pytest.approx(rates[1], rel=1e-12)
+    assert sorted(one["harm"]["sizes"].values()) == [60, 240]

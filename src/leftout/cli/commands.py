@@ -200,7 +200,7 @@ def _encoder(given: dict[str, Any], aside: Sequence[Any] = (), **more: Any) -> T
 
 @_question(
     "table", "sheet", "sensitive", "target", "n_components", "depth", "fewest", "categorical",
-    "numeric", "drop", "missing", "dictionary", "sample", "random_state", "n_jobs",
+    "numeric", "weights", "drop", "missing", "dictionary", "sample", "random_state", "n_jobs",
     "as_json", "quiet",
 )  # fmt: skip
 def groups(source: Source, given: dict[str, Any], report: Report) -> Found:
@@ -224,6 +224,7 @@ def groups(source: Source, given: dict[str, Any], report: Report) -> Found:
     asked: dict[str, Any] = {
         "depth": given["depth"], "min_group_size": given["fewest"],
         "random_state": given["random_state"], "n_jobs": given["n_jobs"], "progress": report,
+        "sample_weight": intake.weights,
     }  # fmt: skip
     named = named_groups(
         intake.X, intake.telling, n_components=given["n_components"], top=_TOP,
@@ -248,15 +249,15 @@ def groups(source: Source, given: dict[str, Any], report: Report) -> Found:
 
 
 @_question(
-    "table", "sheet", "outcome", "groups_col", "n_components", "prediction", "drop", "categorical",
-    "numeric", "missing", "dictionary", "random_state", "n_jobs", "as_json", "quiet",
+    "table", "sheet", "outcome", "groups_col", "n_components", "prediction", "weights", "drop",
+    "categorical", "numeric", "missing", "dictionary", "random_state", "n_jobs", "as_json", "quiet",
 )  # fmt: skip
 def harm(source: Source, given: dict[str, Any], report: Report) -> Found:
     """What does PCA cost the groups of TABLE where something is predicted from it?
 
     Predicts a target from all columns, from a shared PCA and from Fair PCA, each row by models that
     have not seen it, and compares groups: numbers and dates are cut into four bands. The columns
-    with target, groups and prediction are kept out of what models see.
+    with target, groups, prediction and weights are kept out of what models see.
     """
     from leftout.cli import options, terminal
     from leftout.downstream.costs import harm as measure
@@ -264,15 +265,16 @@ def harm(source: Source, given: dict[str, Any], report: Report) -> Found:
     from leftout.errors import InputError
 
     raw, by, target = source.table, given["groups_col"], given["target"]
-    prediction = given["prediction"]
-    aside = [target, *by, *([] if prediction is None else [prediction])]
+    prediction, weights = given["prediction"], given["weights"]
+    aside = [target, *by, *(name for name in (prediction, weights) if name is not None)]
     if len(set(aside)) < len(aside):
         raise InputError(
-            "One column cannot be target, group and prediction at once. Name another for "
-            "--target, --groups-col or --prediction."
+            "One column cannot be target, group, prediction and weight at once. Name another for "
+            "--target, --groups-col, --prediction or --weights."
         )
     sides, compared = options.groups(raw, by), None
     asked = {name: given[name] for name in ("positive", "random_state")}
+    asked["sample_weight"] = None if weights is None else raw[weights]
     paid = measure(
         raw.drop(columns=aside), raw[target], sides, given["n_components"],
         encoder=_encoder(given, aside), n_jobs=given["n_jobs"], progress=report, **asked,
@@ -289,8 +291,8 @@ def harm(source: Source, given: dict[str, Any], report: Report) -> Found:
 
 
 @_question(
-    "table", "sheet", "groups_col", "n_components", "drop", "categorical", "numeric", "missing",
-    "dictionary", "as_json", "quiet",
+    "table", "sheet", "groups_col", "n_components", "weights", "drop", "categorical", "numeric",
+    "missing", "dictionary", "as_json", "quiet",
 )  # fmt: skip
 def fair(source: Source, given: dict[str, Any], report: Report) -> Found:
     """Fair PCA for known groups: losses before and after, and what it costs.
@@ -301,10 +303,12 @@ def fair(source: Source, given: dict[str, Any], report: Report) -> Found:
     from leftout.cli import options, terminal
     from leftout.fair.mitigation import mitigate
 
-    by = given["groups_col"]
+    by, weights = given["groups_col"], given["weights"]
     sides = options.groups(source.table, by)
-    X = _encoder(given, drop=[*by, *given["drop"]]).fit_transform(source.table)
-    found = mitigate(X, sides, given["n_components"], progress=report)
+    counts = None if weights is None else source.table[weights]
+    encoder = _encoder(given, drop=[*by, *given["drop"], *([] if weights is None else [weights])])
+    X = encoder.fit_transform(source.table, sample_weight=counts)
+    found = mitigate(X, sides, given["n_components"], sample_weight=counts, progress=report)
     columns = list(map(str, by))
     data = {"groups_col": columns, **found.to_dict()}
     return lambda to: terminal.show_fair(to, found, columns), data

@@ -31,7 +31,7 @@ def chosen(given: Mapping[str, Any], table: Any) -> dict[str, Any]:
             found[name] = names(given[name], table, name)
         elif name in ("target", "outcome"):
             found["target"], found["positive"] = target(given[name], table)
-        elif name == "prediction" and given[name] is not None:
+        elif name in ("prediction", "weights") and given[name] is not None:
             found[name] = find(list(table.columns), given[name], name)
     return found
 

@@ -44,8 +44,9 @@ _EXACT = 0.9995
 _SAME, _TOGETHER = 0.99, 0.99
 # Share of the rows with a value in either column that have one in both.
 _BOTH = 0.9
-# So few rows must not make a correlation; that of ranks may be a little smaller.
-_HANDFUL, _RANKS = 3, 0.95
+# So few rows must not make a correlation; that of ranks may be a little smaller: noise ranks rows
+# that were equal.
+_HANDFUL, _RANKS = 3, 0.93
 # Values that go together by accident must be off by at least so many rows, and so much oftener.
 _BY_CHANCE = 10.0
 # Candidates are at least so much alike on some of the rows, less where cells are missing.
@@ -301,11 +302,12 @@ def leave_one_out_errors(cells: Ints, y: Floats) -> float:
 
 
 def copies(columns: Sequence[Column]) -> list[Relation]:
-    """Columns that copy an earlier one, in their order: each once, and never of a copy.
+    """Columns that copy an earlier one, in their order: each once.
 
     Numbers, dates and indicators copy each other where they correlate by 0.99 or more, reversed or
     not; categories and codes, where each value of one goes with one value of the other in 99% of
-    the rows, both ways, beyond chance. A tenth of the cells may be missing in one alone.
+    the rows, both ways, beyond chance. A tenth of the cells may be missing in one alone. What
+    correlates with another is not compared with later columns: likeness adds up along a chain.
 
     >>> from leftout.data.columns import columns_of
     >>> rng = np.random.default_rng(0)
@@ -322,7 +324,7 @@ def copies(columns: Sequence[Column]) -> list[Relation]:
             likeness = _likeness(column, columns[earlier])
             if likeness is not None:
                 found.append(Relation(column.name, columns[earlier].name, "copy", *likeness))
-                is_copy[later] = True
+                is_copy[later] = likeness[0] == "r"  # others are numbers for categories
                 break
     return found
 
@@ -382,11 +384,17 @@ def _same_numbers(column: Column, other: Column) -> tuple[str, float] | None:
     if a is None or b is None:
         return None
     r = _correlation(a, b)
-    off_most_frequent = [len(x) - np.unique(x, return_counts=True)[1].max() for x in (a, b)]
-    if abs(r) < _SAME or min(off_most_frequent) <= _HANDFUL:
+    if abs(r) < _SAME or min(np.sum(x != _most_frequent(x)) for x in (a, b)) <= _HANDFUL:
         return None
     # a few rows, or marks such as -99 in the same rows, are no reason to correlate
-    return ("r", r) if abs(_correlation(rankdata(a), rankdata(b))) >= _RANKS else None
+    others = (a != _most_frequent(a)) & (b != _most_frequent(b))
+    ranks = (_correlation(rankdata(a[rows]), rankdata(b[rows])) for rows in (slice(None), others))
+    return ("r", r) if max(map(abs, ranks)) >= _RANKS else None
+
+
+def _most_frequent(values: Floats) -> float:
+    distinct, counts = np.unique(values, return_counts=True)
+    return float(distinct[counts.argmax()])
 
 
 def _correlation(a: Floats, b: Floats) -> float:
