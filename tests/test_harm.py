@@ -120,7 +120,8 @@ def test_words_say_which_side():
     assert "it is 60.0% and 25.0%; always guessing the most frequent class, 60.0%" in (
         turned.cost_text
     )
-    assert "no better than one guess for everybody: no harm is shown" in turned.cost_text
+    assert "Components do no better than always saying" in turned.cost_text
+    assert "whether they are harmed more cannot be told" in turned.cost_text
 
 
 CLEAR, WORSE = Interval(0.1, 0.02, 0.2), Interval(-0.1, -0.2, -0.02)
@@ -148,7 +149,17 @@ def test_findings_need_what_is_clear_and_enough():
     assert [one.gives_back for one in asked.values()] == [False, True, False, False]
     for each, one in asked.items():
         assert ("they are harmed more" in one.cost_text) == (each == clear)
+        assert ("that is more, but their errors do not show it" in one.cost_text) == (each != clear)
         assert ("is not shown." in one.return_text()) == (each != clear)
+    for ranked in (none, Interval(-0.009, -0.02, -0.001)):
+        said = harm_of(small, none, none, ranked=ranked).cost_text
+        assert "more harm to them is not shown" in said
+        said = harm_of(clear, none, none, ranked=ranked).cost_text
+        assert "their errors rise more, but AUC does not show it" in said
+    blind = harm_of(clear, none, none)
+    blind = replace(blind, gain={**blind.gain, "all columns": none})
+    assert "All columns do no better than always saying" in blind.cost_text
+    assert "what components cost cannot be told" in blind.cost_text
     assert harm_of(clear, clear, clear).gives_back and not harm_of(clear, clear, worse).gives_back
     paid = harm_of(clear, clear, worse).return_text()
     assert (
@@ -199,7 +210,8 @@ def test_rates_alone_are_no_harm():
     X[:, 0] += 3.0 * y
     found = harm(X, y, group, 2, models="logistic", repeats=1)
     assert found.gain["shared PCA"].low > 0.0 and found.extra_cost.low > 0.01
-    assert not found.costs_more and "more harm to them is not shown" in found.cost_text
+    assert not found.costs_more
+    assert "their errors rise more, but AUC does not show it" in found.cost_text
 
 
 def test_a_gain_is_that_over_all_rows():

@@ -15,7 +15,7 @@ import leftout
 
 ROOT = Path(leftout.__file__).parent
 
-# The tree tells the story: a table is read, searched, weighed, explained, mended, told. Each may
+# The tree tells the story: a table is read, searched, weighed, explained, mitigated, told. Each may
 # import what stands before it, and what is beside it in its own folder.
 LAYERS = [
     {"errors", "text"},

@@ -87,11 +87,12 @@ def test_robust_members_are_left_out_in_most_readings():
         "the group when one choice is made otherwise: x (25%); y (50%)."
     )
     assert found.brief == (
-        "Read in 3 ways, 2 of the group's 3 rows are left out in at least 3 of them; it changes "
-        "most with x (25% of the rows shared)."
+        "Read in 3 ways, 2 of the group's 3 rows are left out in all of them; it changes most with "
+        "x, where both share 25% of their rows."
     )
     other = counts([("x", 0.1)] * 4, [5, 1, 1, 4, 0], [1, 1, 1, 0, 0], 50)
     assert other.needed == 4 and not other.holds
+    assert "of the group's 3 sampled rows are left out in at least 4 of them" in other.brief
     assert "2 rows of 5 looked at are left out in at least 4 of them" in other.text
     told = other.to_dict()
     assert (told["robust"], told["robust_in_group"], told["rows"]) == (2, 1, 5)

@@ -11,7 +11,7 @@ import numpy as np
 # Joins emoji; every other invisible character is written out.
 _JOINER = "\u200d"
 _INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
-_AMBIGUOUS = re.compile(r"[<>=]|\b(and|or|is missing|is known)\b|^\s|\s$|^$")
+_AMBIGUOUS = re.compile(r"[<>=]|\b(and|or|is missing|is known)\b|^\s|\s$|^$|^(?i:others?|none)$")
 _LIKE_A_NUMBER = re.compile(r"[+-]?[\d.,]*\d[\d.,]*%?")
 # Longer names and values are cut: nobody reads them, and a report may hold them many times.
 _LONGEST = 120

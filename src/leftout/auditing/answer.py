@@ -217,6 +217,7 @@ def answer_of(
         costs.append(costs[-1].replace(f" {text}", "") if text else costs[-1])
     tried = [replace(found, mind=mind[:2])]
     tried += [replace(found, cost=cost, mind=mind[:1]) for cost in costs]
+    tried += [replace(found, cost=costs[-1], mind=[])] * (len(groups) == 1)
     return next((each for each in tried if len(each.text.split()) <= _MOST_WORDS), tried[-1])
 
 
@@ -276,10 +277,13 @@ def _why(trust: Trust | None) -> str:
     shares = {key: round(100 * part.share) for key, part in parts.each().items()}
     add = f"add {shares['values']}%" if shares["values"] >= 0 else f"take {-shares['values']}% off"
     own = f"{shares['own']}% is" if shares["own"] > 0 else "none is"
-    more = f" (surrogates lose {-shares['own']}% more)" if shares["own"] < 0 else ""
+    more = f" (surrogates lose {-shares['own']}% more)" if shares["own"] < -2 else ""
     alone = f"covariance alone explains {shares['covariance']}%"
     if trust.verdict == "C":
-        return f"{text}: {alone}, they {add}, and {own} structure of their own{more}."
+        values = "they"
+        if shares["values"] < shares["covariance"]:
+            text, values = "Covariance with rare or skewed values explains the loss", "these"
+        return f"{text}: {alone}, {values} {add}, and {own} structure of their own{more}."
     if trust.verdict in "AB" and shares["own"] < 50:  # true by the test, and a large word for it
         whose = "their own structure" if trust.verdict == "A" else "it"
         small = f"{whose} is only {max(shares['own'], 0)}% of the loss"

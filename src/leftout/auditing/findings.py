@@ -530,7 +530,7 @@ def _proxies(audit: Audit) -> Answered:
         return False, "No searched column alone tells a sensitive one; several together may."
     seen = leading([line.text.rstrip(".") for line in proxies], "; ")
     first = proxies[0]
-    caution = f"{as_name(first.column)} stands for the sensitive column {as_name(first.of)}."
+    caution = f"{as_name(first.column)} gives away the sensitive column {as_name(first.of)}."
     return True, f"{seen}.", caution
 
 

@@ -188,11 +188,12 @@ class Readings(Serializable):
     @property
     def brief(self) -> str:
         """In a sentence: how many of the group are robust members, and what moves it most."""
-        first = self.lines[0]
+        first, sampled = self.lines[0], "sampled " * (self.rows < self.of_rows)
+        most = "all" if self.needed == self.n_readings else f"at least {self.needed}"
         return (
             f"Read in {self.n_readings} ways, {self.robust_in_group:,} of the group's "
-            f"{int(np.sum(self.group)):,} rows are left out in at least {self.needed} of them; it "
-            f"changes most with {first.choice} ({percent(first.overlap)} of the rows shared)."
+            f"{int(np.sum(self.group)):,} {sampled}rows are left out in {most} of them; it changes "
+            f"most with {first.choice}, where both share {percent(first.overlap)} of their rows."
         )
 
     @property

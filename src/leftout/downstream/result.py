@@ -271,8 +271,7 @@ class Harm(GroupComparison):
 
     def _shown(self, variant: str, errors: Interval, ranked: Interval) -> bool:
         """Whether errors rise and AUC (R2) falls, clearly and enough, and the model is of use."""
-        falls = ranked.clear < 0 and ranked.value <= -LEAST_COST
-        return self._enough(errors) and falls and self.gain[variant].clear > 0
+        return self._enough(errors) and _falls(ranked) and self.gain[variant].clear > 0
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -379,11 +378,20 @@ class Harm(GroupComparison):
     @property
     def verdict_text(self) -> str:
         """Whether that is harm, and how far AUC (R2) falls on either side."""
+        no_better = f"no better than {self._one_guess} over all rows"
+        if self.gain[ALL].clear <= 0:
+            return f"All columns do {no_better}: what components cost cannot be told."
         if self.gain[SHARED].clear <= 0:
-            return "Components do no better than one guess for everybody: no harm is shown."
-        group, rest = _down(self.within.cost.value), _down(self.within.rest_cost.value)
-        shown = "they are harmed more" if self.costs_more else "more harm to them is not shown"
-        return f"{self._words.name} falls by {group}, for {self._rest} by {rest}: {shown}."
+            return f"Components do {no_better}: whether they are harmed more cannot be told."
+        name, paid = self._words.name, self.within
+        shown = {
+            (True, True): "they are harmed more",
+            (True, False): f"their errors rise more, but {name} does not show it",
+            (False, True): "that is more, but their errors do not show it",
+            (False, False): "more harm to them is not shown",
+        }[self._enough(self.extra_cost), _falls(paid.extra_cost)]
+        group, rest = _down(paid.cost.value), _down(paid.rest_cost.value)
+        return f"{name} falls by {group}, for {self._rest} by {rest}: {shown}."
 
     @property
     def cost_text(self) -> str:
@@ -457,6 +465,11 @@ class Harm(GroupComparison):
     def _both(self, variant: str, measure: str = "error") -> list[str]:
         sides = (self.group, self.rest)
         return [self.figure(self.at(side, variant, measure).value) for side in sides]
+
+
+def _falls(ranked: Interval) -> bool:
+    """Whether AUC (R2) falls, clearly and enough to matter."""
+    return ranked.clear < 0 and ranked.value <= -LEAST_COST
 
 
 def _down(value: float) -> str:

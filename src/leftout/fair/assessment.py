@@ -180,15 +180,16 @@ class Afterwards(Serializable):
         first, then = (number(line.group_loss, digits=2) for line in self.lines[:2])
         whom = "this group" if self.n_groups == 1 else "these groups"
         name, sampled = self.lines[0].called, "sampled " * (self.rows < self.of_rows)
-        share = None if self.gain is None else f"{round(100 * self.gain.value)}% less"
-        held = f" ({share} on held-out rows)" if share else ""
+        less = f"{every}, not {shared}"
+        if self.gain is not None:
+            less = f"{round(100 * self.gain.value)}% less on held-out rows ({less}, on all)"
         return {
             MINIMAX_PCA: f"Use MinimaxPCA: the worst-off {self._amount(sampled)} then lose "
-            f"{every} instead of {shared}{held}; under Fair PCA others lose {fair}.",
+            f"{less}; under Fair PCA another group loses {fair}.",
             FAIR_PCA: f"Use Fair PCA for {whom}: each of their rows then loses {then}, not "
             f"{first}, and no group of this size was found to lose more than {fair}.",
-            MORE_COMPONENTS: f"Use more components: under Fair PCA for {whom} other rows lose "
-            f"{fair} (the group under {name}: {first}), and MinimaxPCA is not surely better.",
+            MORE_COMPONENTS: f"Use more components: under Fair PCA for {whom} another one loses "
+            f"{fair} ({first} under {name}), and MinimaxPCA is not surely better.",
         }[self.advice]
 
 
