@@ -29,7 +29,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         page = found.to_html(Path(folder) / "report.html")
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        tab = browser.new_page(viewport={"width": 1100, "height": 1180}, device_scale_factor=1.25)
+        tab = browser.new_page(viewport={"width": 1100, "height": 1240}, device_scale_factor=1.25)
         tab.goto(page.as_uri())
         tab.screenshot(path=HERE / "report.png")
         browser.close()
@@ -42,7 +42,7 @@ def _smaller(image: Path) -> None:
     """A picture of text needs few colours."""
     from PIL import Image
 
-    Image.open(image).convert("RGB").quantize(64).save(image, optimize=True)
+    Image.open(image).convert("RGB").quantize(128).save(image, optimize=True)
 
 
 if __name__ == "__main__":

@@ -512,7 +512,7 @@ def test_each_option_of_harm_asks_for_one_thing(monkeypatch, people, words, aske
     ("words", "said"),
     [
         ("--target nobody", "nobody"),
-        ("--groups-col paid", "cannot be target, group and prediction at once"),
+        ("--groups-col paid", "cannot be target, group, prediction and weight at once"),
         ("--groups-col one", "one group"),
         ("--components x", "--components cannot be 'x': give"),
     ],

@@ -107,7 +107,7 @@ def test_a_file_that_changes_between_passes_is_refused(folder):
     with pytest.raises(InputError, match=r"'a.parquet' has changed since the audit began"):
         list(chunks[0].batches())
     (folder / "a.parquet").unlink()
-    with pytest.raises(InputError, match="'a.parquet' cannot be read .*: No such file"):
+    with pytest.raises(InputError, match="no file '.*a.parquet' any more"):
         list(chunks[0].batches())
 
 
