@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +17,7 @@ from known import compare_outcome
 from leftout import MaxDisparityPartition, datasets
 from leftout.data.columns import column_of
 from leftout.data.roles import levels_of
-from leftout.explain.alignment import align, holm
+from leftout.explain.alignment import Alignment, align, holm
 from leftout.groups.outcome import without_outcome
 from test_binning import raw_tables
 
@@ -340,3 +342,13 @@ def test_rows_are_the_deepest_and_the_most_typical():
     near = rest[np.argsort(np.linalg.norm(X[rest] - middle, axis=1))[:2]]
     assert [row["row"] for row in rows["rest"]] == near.tolist()
     assert set(rows["rest"][0]["values"]) == {f"x{j}" for j in range(6)}
+
+
+def test_small_shares_are_told_apart():
+    line = Alignment(
+        column="age", kind="missing", strength=0.1, p_value=0.01, left_out_share=0.204,
+        rest_share=0.197,
+    )  # fmt: skip
+    assert str(line) == "age is missing: 20.4% of the group, 19.7% of the rest"
+    line = replace(line, left_out_share=0.304)
+    assert str(line) == "age is missing: 30% of the group, 20% of the rest"

@@ -48,6 +48,14 @@ def test_two_samples_of_one_table(old, halves):
     assert told.rows == (600, 600) and len(told.sentences) == 2
 
 
+def test_an_audit_brings_its_dictionary(halves):
+    then, now = (half.assign(town=np.arange(len(half)) % 3) for half in halves)
+    words = {"town": {"kind": "category", "values": {"0": "north", "1": "south", "2": "west"}}}
+    told = audit(then, n_components=2, quick=True, dictionary=words).compare(now)
+    towns = [each.what for each in told.changes if "town" in each.what]
+    assert towns in [[f"Rows where town is {name}"] for name in ("north", "south", "west")]
+
+
 def test_a_table_a_record_and_an_audit_say_the_same(old, halves, tmp_path):
     path = old.to_json(tmp_path / "audit.json")
     halves[1].to_csv(tmp_path / "new.csv", index=False)

@@ -15,6 +15,7 @@ from leftout import MaxDisparityPartition
 from leftout.data.cleaning import clean_all
 from leftout.data.columns import columns_of
 from leftout.data.preparation import prepare_table
+from leftout.data.roles import as_numbers
 from leftout.data.sources import Source
 from leftout.errors import InputError
 from leftout.running import collected_warnings
@@ -183,6 +184,17 @@ def test_a_targets_value_is_meant_by_its_name_or_its_label():
     book = {"stat": {"label": "paid back", "values": {"Y": "yes", "N": "no"}}}
     for positive in ("Y", "yes"):
         assert taken(table, target="stat", positive=positive, dictionary=book).positive == "yes"
+
+
+@pytest.mark.parametrize("positive", ["2", "2.0", 2, "2e0"])
+def test_a_targets_number_may_be_written_in_several_ways(positive):
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
+    table["stat"] = rng.choice([1, 2, 3], 60)
+    for more in ({}, {"categorical": ["stat"]}):
+        found = taken(table, target="stat", positive=positive, **more)
+        twos = as_numbers(found.target, found.positive)
+        assert np.array_equal(twos == 1.0, table["stat"] == 2)
 
 
 def test_means_of_codes_are_doubted():

@@ -96,6 +96,14 @@ def test_the_group_is_that_of_the_transformed_matrix(nested):
     assert set(found.intake.sources) == {*NUMBERS, *WORDS}
 
 
+@pytest.mark.parametrize("nothing", ["passthrough", None])
+def test_steps_that_do_nothing_are_none(nothing):
+    steps = pipeline().steps
+    given = Pipeline([steps[0], ("nothing", nothing), *steps[1:]]).fit(X, Y)
+    found = audit(TABLE, pipeline=given, **QUICK)
+    assert np.array_equal(found.partition.labels_, searched(pipeline().fit(X, Y), X).labels_)
+
+
 def test_a_pipeline_does_not_see_the_weights():
     rows = TABLE.assign(weight=np.arange(len(TABLE)) % 4 + 1)[[*NUMBERS, "weight"]]
     steps = make_pipeline(StandardScaler(), PCA(2))
