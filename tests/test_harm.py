@@ -121,7 +121,7 @@ def test_words_say_which_side():
         turned.cost_text
     )
     assert "Components do no better than always saying" in turned.cost_text
-    assert "whether they are harmed more cannot be told" in turned.cost_text
+    assert "whether the group is harmed more cannot be told" in turned.cost_text
 
 
 CLEAR, WORSE = Interval(0.1, 0.02, 0.2), Interval(-0.1, -0.2, -0.02)

@@ -353,7 +353,7 @@ class Harm(GroupComparison):
         components = "the components" if self.shared == "PCA" else self.shared
         useless = self.gain[SHARED].clear > 0 and shared > guess - LEAST_COST / 2.0 * self.scale
         as_bad = f", no better than {self._one_guess} ({self.figure(guess)})," * useless
-        group = self._group.replace("left-out ", "")
+        group = self._group_called
         is_number = self.kind == "number"
         errs, of, on = ("is off by", "for", "by") if is_number else ("errs on", "of", "on")
         return (
@@ -368,6 +368,11 @@ class Harm(GroupComparison):
         return f"(everybody: {shared} and {every})"
 
     @property
+    def _group_called(self) -> str:
+        """The group where it is clear which."""
+        return self._group.replace("left-out ", "")
+
+    @property
     def _one_guess(self) -> str:
         """What a model would do that has seen nothing."""
         if self.kind != "two classes":
@@ -378,11 +383,11 @@ class Harm(GroupComparison):
     @property
     def verdict_text(self) -> str:
         """Whether that is harm, and how far AUC (R2) falls on either side."""
-        no_better = f"no better than {self._one_guess} over all rows"
+        no_better, group = f"no better than {self._one_guess} over all rows", self._group_called
         if self.gain[ALL].clear <= 0:
             return f"All columns do {no_better}: what components cost cannot be told."
         if self.gain[SHARED].clear <= 0:
-            return f"Components do {no_better}: whether they are harmed more cannot be told."
+            return f"Components do {no_better}: whether {group} is harmed more cannot be told."
         name, paid = self._words.name, self.within
         shown = {
             (True, True): "they are harmed more",
@@ -390,8 +395,8 @@ class Harm(GroupComparison):
             (False, True): "that is more, but their errors do not show it",
             (False, False): "more harm to them is not shown",
         }[self._enough(self.extra_cost), _falls(paid.extra_cost)]
-        group, rest = _down(paid.cost.value), _down(paid.rest_cost.value)
-        return f"{name} falls by {group}, for {self._rest} by {rest}: {shown}."
+        own, rest = _down(paid.cost.value), _down(paid.rest_cost.value)
+        return f"{name} falls by {own}, for {self._rest} by {rest}: {shown}."
 
     @property
     def cost_text(self) -> str:
