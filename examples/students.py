@@ -41,9 +41,9 @@ print(found.parts.text)
 fig, ax = plt.subplots(figsize=(7, 2.6), layout="constrained")
 left = 0.0
 colours = {"covariance": "tab:gray", "rare values": "tab:blue", "of their own": "tab:orange"}
-for (name, colour), loss in zip(colours.items(), found.parts.losses, strict=True):
-    ax.barh(0, loss, left=left, color=colour, label=f"{name}: {loss:.3f}")
-    left += loss
+for (name, colour), part in zip(colours.items(), found.parts.each().values(), strict=True):
+    ax.barh(0, part.loss, left=left, color=colour, label=f"{name}: {part.loss:.3f}")
+    left += part.loss
 ax.set(xlabel="loss beyond the rest's", yticks=[])
 ax.legend(frameon=False, ncols=3, loc="upper center", bbox_to_anchor=(0.5, 1.2))
 plt.show()
