@@ -213,7 +213,7 @@ def values(seed):
 def p_values():
     """Tables that are no more than their comparison tables: how often is a name called more?"""
     for kind, make, what in (
-        ("gaussian", gaussian, "gaussian tables, against gaussian ones (cloud step)"),
+        ("gaussian", gaussian, "gaussian tables, against gaussian ones (covariance step)"),
         ("copula", values, "mixed tables, against ones with the same values (values step)"),
     ):
         tables, alarms = 200, 0
