@@ -718,3 +718,17 @@ def test_evidence_as_data_is_that_of_its_parts():
     assert data["chance"]["copula"]["mean"] == 0.25
     assert (data["p_value"], data["beyond_chance"]) == (0.025, True)
     assert data["notes"] == known.trust().notes
+
+
+def test_a_caution_goes_after_what_stands_in_brackets(monkeypatch):
+    def answered(most):
+        monkeypatch.setattr("leftout.auditing.answer._MOST_WORDS", most)
+        return known.audit().answer
+
+    whole = answered(1_000)
+    n = len(whole.text.split())
+    shortest, caution = answered(1), whole.mind[0]
+    assert shortest.mind == [] and "(" in shortest.advice  # nothing is short enough
+    said = next(each for each in map(answered, range(n, 0, -1)) if "(" not in each.advice)
+    assert said.mind == [caution] and "everybody" not in said.cost
+    assert said.advice == re.sub(r" \([^)]*\)", "", whole.advice)

@@ -217,8 +217,15 @@ def answer_of(
         costs.append(costs[-1].replace(f" {text}", "") if text else costs[-1])
     tried = [replace(found, mind=mind[:2])]
     tried += [replace(found, cost=cost, mind=mind[:1]) for cost in costs]
-    tried += [replace(found, cost=costs[-1], mind=[])] * (len(groups) == 1)
+    if len(groups) == 1:  # of several, no answer is that short
+        why, advice = _without_asides(found.why), _without_asides(found.advice)
+        tried += [replace(tried[-1], why=why, advice=advice), replace(tried[-1], mind=[])]
     return next((each for each in tried if len(each.text.split()) <= _MOST_WORDS), tried[-1])
+
+
+def _without_asides(text: str) -> str:
+    """Sentences without what stands in brackets."""
+    return re.sub(r" \([^)]*\)", "", text)
 
 
 def _of_each(groups: Sequence[GroupResult], texts: Sequence[str]) -> str:
