@@ -541,6 +541,14 @@ def test_the_same_again_whatever_the_threads(found, table, with_afterwards, only
     assert other["partition"] == again.to_dict()["partition"]
 
 
+def test_rows_that_do_not_count_make_no_sample(table, only):
+    only()
+    weights = np.where(np.arange(len(table)) % 5 == 0, 0, 1)
+    found = audit(table.assign(w=weights), weights="w", **FEW)
+    assert f" of {weights.sum():,} rows" in found.headline() and not found.sampled
+    assert "sampled rows" in audit(table, sample=200, **FEW).headline()
+
+
 def test_weights_reach_costs_and_whom_a_mitigation_leaves_worst_off(table, with_afterwards, only):
     only("costs")
     weights = np.random.default_rng(3).integers(1, 5, len(table))

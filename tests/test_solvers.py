@@ -32,6 +32,7 @@ from leftout.solvers import (
     alternating,
     local_ascent,
 )
+from leftout.solvers.alternating import ascend
 from leftout.solvers.local_ascent import climb, kth_largest, lay_out, orthonormalise
 from leftout.solvers.paper import _most_after, seed_size
 
@@ -427,3 +428,20 @@ def test_shared_work_loses_nothing_on_tiny_tables():
             hits += value >= best * (1 - 1e-9)
             total += 1
     assert hits >= 0.9 * total
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_loss_that_climbs_do_not_rise_under_is_searched_as_well_as_by_plain_ascents(seed):
+    rng = np.random.default_rng(seed)
+    rare = rng.random((600, 8)) < 0.4 * rng.random(8)
+    X = np.column_stack([rng.random((600, 6)), rare, rng.lognormal(size=(600, 3)) / 8.0])
+    search = MaxDisparityPartition(
+        4, group_size=60, loss="projection_gap", centering="paper", random_state=0
+    )
+    problem = search._build_problem(X).problem
+    starts = [
+        np.linalg.svd(problem.rows(rng.choice(600, 20)), full_matrices=False)[2][:4]
+        for _ in range(40)
+    ]
+    plain = max(ascend(problem, np.stack([problem.V, W]), 60).value for W in starts)
+    assert search.fit(X).disparity_ >= plain
