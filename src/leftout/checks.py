@@ -150,6 +150,7 @@ def is_missing(value: Any) -> bool:
 
 
 def is_int(value: Any) -> bool:
+    """Whether a value is a whole number, and not a truth value."""
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
 
 
@@ -158,6 +159,7 @@ def _is_real(value: Any) -> bool:
 
 
 def is_share(value: Any) -> bool:
+    """Whether a value is a number between 0 and 1, both left out."""
     return isinstance(value, Real) and not isinstance(value, Integral) and 0.0 < float(value) < 1.0
 
 

@@ -72,6 +72,7 @@ def refuse_repeated(names: Sequence[Any], called: str = "The table") -> None:
 
 
 def some_of(names: list[Any]) -> str:
+    """The first names of a list, and how many more there are."""
     more = [f"{len(names) - _SHOWN} more"] * (len(names) > _SHOWN)
     return listed([*map(quoted, names[:_SHOWN]), *more])
 

@@ -52,6 +52,7 @@ _CLIMBED_PARTS = 4
 
 
 def check_search(estimator: Any) -> None:
+    """Refuse what is no search."""
     if not isinstance(estimator, MaxDisparityPartition):
         raise InputError(
             f"Found {type(estimator).__name__} where a MaxDisparityPartition is needed; give the "

@@ -283,6 +283,7 @@ def warn_if_open(gap: float, value: float, tol: float, variance: float) -> None:
 
 
 def average_second(moments: Moments) -> Array:
+    """The average second moments of all rows."""
     with np.errstate(over="ignore", invalid="ignore"):  # callers see what is not finite
         return pooled(moments).second[0] / moments.count.sum()
 

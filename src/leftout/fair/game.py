@@ -288,5 +288,6 @@ def _joined(weights: Array, new: Rows, share: float) -> Array:
 
 
 def leading_projection(F: Array, rank: int) -> Array:
+    """The projection onto the leading eigenvectors."""
     V = np.linalg.eigh(F)[1][:, ::-1][:, :rank]
     return V @ V.T

@@ -54,6 +54,7 @@ _TEMPLATES.filters |= {
 
 
 def rendered(template: str, **values: Any) -> str:
+    """A page from its template."""
     return _TEMPLATES.get_template(template).render(values)
 
 

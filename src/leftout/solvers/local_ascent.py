@@ -393,5 +393,6 @@ def chances(slope: AscentWorkspace) -> Array:
 
 
 def draw(chance: Array, rng: np.random.Generator, count: int) -> np.ndarray:
+    """Rows drawn with replacement by their cumulative chances."""
     index = np.searchsorted(chance, rng.random(count) * chance[-1], side="right")
     return np.minimum(index, len(chance) - 1)
